@@ -1,0 +1,160 @@
+"""What the agent tells a front end, in the order it happens. Frozen; a consumer may be slow or gone.
+
+    ExchangeStarted → (RequestStarted → deltas → AnswerEnded → tools…)* → Settled
+
+`EntryAdded` carries every entry right after its commit: what is durable, and only that. Deltas, progress
+and countdowns are for the eye and are never needed to be right later.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from tui.log.entries import Entry
+from tui.tools.base import Preview
+
+__all__ = [
+    "AgentEvent",
+    "AnswerDelta",
+    "AnswerStarted",
+    "ApprovalAsked",
+    "ApprovalClosed",
+    "EntryAdded",
+    "Failed",
+    "PhaseChanged",
+    "QueueChanged",
+    "QueuedText",
+    "QueueReturned",
+    "RetryWaiting",
+    "ThinkingDeltaShown",
+    "ToolCallGrowing",
+    "ToolProgress",
+    "UsageChanged",
+]
+
+
+class EntryAdded(msgspec.Struct, frozen=True, tag="entry"):
+    """An entry is durable."""
+
+    entry: Entry
+
+
+class PhaseChanged(msgspec.Struct, frozen=True, tag="phase"):
+    """What the agent is doing now. `idle` is the only phase in which nothing is going on."""
+
+    phase: Literal["idle", "requesting", "thinking", "answering", "tools", "approval", "retrying", "compacting"]
+    detail: str = ""
+
+
+class AnswerStarted(msgspec.Struct, frozen=True, tag="answer_started"):
+    """A new answer begins; `answer_id` names it until its entry is added."""
+
+    answer_id: str
+
+
+class AnswerDelta(msgspec.Struct, frozen=True, tag="text"):
+    """More visible text of the current answer."""
+
+    text: str
+
+
+class ThinkingDeltaShown(msgspec.Struct, frozen=True, tag="thinking"):
+    """More reasoning of the current answer."""
+
+    text: str
+
+
+class ToolCallGrowing(msgspec.Struct, frozen=True, tag="call"):
+    """The model is writing the arguments of a call."""
+
+    index: int
+    name: str
+    text: str
+
+
+class ToolProgress(msgspec.Struct, frozen=True, tag="progress"):
+    """Live output of a running call."""
+
+    call_id: str
+    text: str
+
+
+class ApprovalAsked(msgspec.Struct, frozen=True, tag="approval"):
+    """A person must decide; answered through `Agent.answer(call_id, …)`."""
+
+    call_id: str
+    name: str
+    preview: Preview
+    suggestions: tuple[str, ...] = ()
+    """Rules that would allow this and alike for this project."""
+
+
+class ApprovalClosed(msgspec.Struct, frozen=True, tag="approval_closed"):
+    """The question is answered or void."""
+
+    call_id: str
+
+
+class RetryWaiting(msgspec.Struct, frozen=True, tag="retry"):
+    """The request failed and is tried again after `seconds`; Esc cancels."""
+
+    reason: str
+    attempt: int
+    of: int
+    seconds: float
+
+
+class QueuedText(msgspec.Struct, frozen=True):
+    """One waiting message."""
+
+    id: str
+    text: str
+    mode: Literal["steer", "follow-up"]
+
+
+class QueueChanged(msgspec.Struct, frozen=True, tag="queue"):
+    """All waiting messages, in order."""
+
+    items: tuple[QueuedText, ...]
+
+
+class QueueReturned(msgspec.Struct, frozen=True, tag="queue_returned"):
+    """Esc gave these waiting texts back to the editor."""
+
+    texts: tuple[str, ...]
+
+
+class UsageChanged(msgspec.Struct, frozen=True, tag="usage"):
+    """How full the context is. `tokens` None is unknown; `source` is reported or estimated."""
+
+    tokens: int | None
+    cached: int
+    window: int
+    source: Literal["reported", "estimated", "unknown"]
+    cost: float = 0.0
+
+
+class Failed(msgspec.Struct, frozen=True, tag="failed"):
+    """The log cannot be written: the agent has stopped, and the banner stays. Nothing after this is saved."""
+
+    message: str
+
+
+AgentEvent: TypeAlias = (
+    EntryAdded
+    | PhaseChanged
+    | AnswerStarted
+    | AnswerDelta
+    | ThinkingDeltaShown
+    | ToolCallGrowing
+    | ToolProgress
+    | ApprovalAsked
+    | ApprovalClosed
+    | RetryWaiting
+    | QueueChanged
+    | QueueReturned
+    | UsageChanged
+    | Failed
+)

@@ -1,0 +1,235 @@
+"""The kinds of entry: what the log can say. Each body is a frozen struct whose tag is its kind.
+
+An entry never changes. The branch (root to leaf) is the one truth from which the view the model
+sees, the screen, usage, the queue, the handoff and everything else are derived by pure functions.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from tui.messages import AssistantMessage, Json, StopReason, ToolResult, UserMessage
+
+__all__ = [
+    "KINDS",
+    "Answer",
+    "ApprovalMode",
+    "Approved",
+    "Body",
+    "Dequeued",
+    "Entry",
+    "ModelChosen",
+    "Notice",
+    "Origin",
+    "Prompt",
+    "Queued",
+    "Result",
+    "Settled",
+    "Started",
+    "ToolStarted",
+    "UnknownBody",
+    "decode_body",
+    "encode_body",
+]
+
+Origin: TypeAlias = Literal["authored", "shell", "command", "continuation", "dispatch", "branch"]
+"""Who wrote a user message. Only `authored` words can become task, request or history."""
+
+
+class Started(msgspec.Struct, frozen=True, tag="started", omit_defaults=True):
+    """First entry of a session: where, and with which program it began."""
+
+    cwd: str
+    version: str
+    system_sha256: str = ""
+
+
+class Prompt(msgspec.Struct, frozen=True, tag="prompt", omit_defaults=True):
+    """A message to the model. With `queued`, the queue entry it delivers. Opens an exchange unless it is a steer."""
+
+    message: UserMessage
+    origin: Origin = "authored"
+    queued: str = ""
+    steer: bool = False
+    excluded: bool = False
+    """Shown, never sent (`!!command`)."""
+
+
+class Answer(msgspec.Struct, frozen=True, tag="answer", omit_defaults=True):
+    """What the model said, complete or not; the stop reason tells."""
+
+    message: AssistantMessage
+    estimate: int = 0
+    """Our estimate of the request's tokens, to judge and calibrate the provider's report."""
+    seconds: float = 0.0
+
+
+class ToolStarted(msgspec.Struct, frozen=True, tag="tool_started", omit_defaults=True):
+    """Durable before the tool runs. Without a result after it the effects are unknown."""
+
+    call_id: str
+    name: str
+
+
+class Result(msgspec.Struct, frozen=True, tag="result", omit_defaults=True):
+    """Durable as soon as its tool ends. One per call on a path, for ever: the first durable one wins."""
+
+    message: ToolResult
+    details: dict[str, Json] = {}
+    """For the screen and later checks: diff, exit status, file hashes. Tagged by `details["type"]`."""
+    blob: str = ""
+    """sha256 of the whole output, where the model got a part."""
+    seconds: float = 0.0
+    refused: str = ""
+    """Why it did not run at all: `denied`, `not-started`, `unknown`, `bad-arguments`, `handoff`, `hard`, `invalid-config`."""
+
+
+class Queued(msgspec.Struct, frozen=True, tag="queued"):
+    """A message waiting: `steer` goes in after the running tools, `follow-up` when the exchange would end."""
+
+    message: UserMessage
+    mode: Literal["steer", "follow-up"]
+
+
+class Dequeued(msgspec.Struct, frozen=True, tag="dequeued"):
+    """A waiting message taken back (edited, removed, returned to the editor). Delivery is a `Prompt` instead."""
+
+    queued: str
+
+
+class Settled(msgspec.Struct, frozen=True, tag="settled", omit_defaults=True):
+    """The exchange is over. `reason` is from a closed set and is always shown."""
+
+    reason: Literal[
+        "answered",
+        "length",
+        "empty",
+        "refusal",
+        "error",
+        "aborted",
+        "context-full",
+        "interrupted",
+        "handoff",
+        "needs-person",
+        "bound",
+    ]
+    detail: str = ""
+    stop: StopReason | None = None
+
+
+class ModelChosen(msgspec.Struct, frozen=True, tag="model", omit_defaults=True):
+    """From here on this model answers."""
+
+    provider: str
+    model: str
+    base_url: str = ""
+    window: int = 0
+
+
+class ApprovalMode(msgspec.Struct, frozen=True, tag="approval"):
+    """From here on tools need this much asking."""
+
+    mode: Literal["ask", "edits", "all"]
+
+
+class Approved(msgspec.Struct, frozen=True, tag="approved", omit_defaults=True):
+    """A person's answer to an approval question."""
+
+    call_id: str
+    allowed: bool
+    rule: str = ""
+    reason: str = ""
+
+
+class Notice(msgspec.Struct, frozen=True, tag="notice", omit_defaults=True):
+    """One line to the person; never sent to the model."""
+
+    text: str
+    level: Literal["info", "warning", "error"] = "info"
+    code: str = ""
+    """A stable word for what it is about, so that it is said once."""
+
+
+class UnknownBody(msgspec.Struct, frozen=True):
+    """A kind from a newer version, or a body that does not fit its kind: kept, shown, exported, never sent."""
+
+    kind: str
+    raw: bytes
+    error: str = ""
+
+
+Body: TypeAlias = (
+    Started
+    | Prompt
+    | Answer
+    | ToolStarted
+    | Result
+    | Queued
+    | Dequeued
+    | Settled
+    | ModelChosen
+    | ApprovalMode
+    | Approved
+    | Notice
+)
+
+KINDS: dict[str, type[Body]] = {
+    str(body.__struct_config__.tag): body
+    for body in (
+        Started,
+        Prompt,
+        Answer,
+        ToolStarted,
+        Result,
+        Queued,
+        Dequeued,
+        Settled,
+        ModelChosen,
+        ApprovalMode,
+        Approved,
+        Notice,
+    )
+}
+"""Every kind this version knows, by its word in the log."""
+
+_encoder = msgspec.json.Encoder()
+_decoders: dict[str, msgspec.json.Decoder[Body]] = {}
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One line of the log. `depth` counts from 0 at the root of its path; a parent is always older."""
+
+    id: str
+    parent: str | None
+    depth: int
+    time: int
+    """Milliseconds since 1970, UTC."""
+    body: Body | UnknownBody
+
+    @property
+    def kind(self) -> str:
+        """Its word in the log."""
+        return self.body.kind if isinstance(self.body, UnknownBody) else str(self.body.__struct_config__.tag)
+
+
+def encode_body(body: Body | UnknownBody) -> tuple[str, bytes]:
+    """Return the kind and the JSON bytes of a body. Cannot raise on text that went through `clean`."""
+    if isinstance(body, UnknownBody):
+        return body.kind, body.raw
+    return str(body.__struct_config__.tag), _encoder.encode(body)
+
+
+def decode_body(kind: str, raw: bytes) -> Body | UnknownBody:
+    """Return the body of a stored entry; what cannot be understood comes back as `UnknownBody`, never as an error."""
+    known = KINDS.get(kind)
+    if known is None:
+        return UnknownBody(kind=kind, raw=raw)
+    decoder = _decoders.get(kind)
+    if decoder is None:
+        decoder = _decoders[kind] = msgspec.json.Decoder(known)
+    try:
+        return decoder.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        return UnknownBody(kind=kind, raw=raw, error=str(error))

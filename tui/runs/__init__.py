@@ -1,0 +1,1 @@
+"""Runs: a list of work done unattended and verified by the program."""
