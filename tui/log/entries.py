@@ -18,18 +18,18 @@ __all__ = [
     "ApprovalMode",
     "Approved",
     "Body",
-    "Dequeued",
     "Entry",
     "ModelChosen",
     "Notice",
     "Origin",
     "Prompt",
-    "Queued",
+    "Queue",
     "Result",
     "Settled",
     "Started",
     "ToolStarted",
     "UnknownBody",
+    "Waiting",
     "decode_body",
     "encode_body",
 ]
@@ -47,7 +47,7 @@ class Started(msgspec.Struct, frozen=True, tag="started", omit_defaults=True):
 
 
 class Prompt(msgspec.Struct, frozen=True, tag="prompt", omit_defaults=True):
-    """A message to the model. With `queued`, the queue entry it delivers. Opens an exchange unless it is a steer."""
+    """A message to the model. `queued` is the id of the waiting message it delivers. Opens an exchange unless it is a steer."""
 
     message: UserMessage
     origin: Origin = "authored"
@@ -86,17 +86,21 @@ class Result(msgspec.Struct, frozen=True, tag="result", omit_defaults=True):
     """Why it did not run at all: `denied`, `not-started`, `unknown`, `bad-arguments`, `handoff`, `hard`, `invalid-config`."""
 
 
-class Queued(msgspec.Struct, frozen=True, tag="queued"):
-    """A message waiting: `steer` goes in after the running tools, `follow-up` when the exchange would end."""
+class Waiting(msgspec.Struct, frozen=True):
+    """A message that waits: `steer` goes in after the running tools, `follow-up` when the exchange would end."""
 
+    id: str
     message: UserMessage
     mode: Literal["steer", "follow-up"]
 
 
-class Dequeued(msgspec.Struct, frozen=True, tag="dequeued"):
-    """A waiting message taken back (edited, removed, returned to the editor). Delivery is a `Prompt` instead."""
+class Queue(msgspec.Struct, frozen=True, tag="queue"):
+    """All that waits, in order. The newest one on the path is the state: one look-up, however long the branch.
 
-    queued: str
+    Delivery writes the `Prompt` (which names the waiting id) and the shortened queue in one transaction.
+    """
+
+    items: tuple[Waiting, ...] = ()
 
 
 class Settled(msgspec.Struct, frozen=True, tag="settled", omit_defaults=True):
@@ -166,8 +170,7 @@ Body: TypeAlias = (
     | Answer
     | ToolStarted
     | Result
-    | Queued
-    | Dequeued
+    | Queue
     | Settled
     | ModelChosen
     | ApprovalMode
@@ -183,8 +186,7 @@ KINDS: dict[str, type[Body]] = {
         Answer,
         ToolStarted,
         Result,
-        Queued,
-        Dequeued,
+        Queue,
         Settled,
         ModelChosen,
         ApprovalMode,
