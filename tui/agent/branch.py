@@ -1,0 +1,98 @@
+"""The live part of the branch in memory, and what is derived from it. No state beside the entries.
+
+The log is written first; this follows after the commit, never before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from tui.log.entries import Answer, Body, Entry, Prompt, Queue, Result, Settled, ToolStarted, Waiting
+from tui.messages import ToolCall
+
+__all__ = ["Branch", "file_states", "open_calls", "queue_of"]
+
+
+class Branch:
+    """The entries the next request may need, oldest first, and the newest of each kind seen."""
+
+    def __init__(self, entries: Iterable[Entry] = (), newest: Mapping[str, Entry] | None = None) -> None:
+        self._entries: list[Entry] = list(entries)
+        self._newest: dict[str, Entry] = dict(newest or {})
+        for entry in self._entries:
+            self._newest[entry.kind] = entry
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """All entries held, oldest first."""
+        return self._entries
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Take entries that have just been committed."""
+        for entry in entries:
+            self._entries.append(entry)
+            self._newest[entry.kind] = entry
+
+    def prepend(self, entries: Iterable[Entry]) -> None:
+        """Take older entries of the path that were not held yet; those already held are passed over."""
+        first = self._entries[0].depth if self._entries else None
+        older = [entry for entry in entries if first is None or entry.depth < first]
+        self._entries[:0] = older
+        for entry in older:
+            self._newest.setdefault(entry.kind, entry)
+
+    def newest(self, kind: type[Body]) -> Entry | None:
+        """Return the newest entry of this kind on the path."""
+        return self._newest.get(str(kind.__struct_config__.tag))
+
+    def drop_before(self, depth: int) -> None:
+        """Forget entries older than `depth`: a checkpoint covers them; the log still has them."""
+        self._entries = [entry for entry in self._entries if entry.depth >= depth]
+
+    @property
+    def queue(self) -> tuple[Waiting, ...]:
+        """All waiting messages."""
+        return queue_of(self.newest(Queue))
+
+    @property
+    def exchange_open(self) -> bool:
+        """Whether a prompt has no `Settled` after it."""
+        prompt, settled = self.newest(Prompt), self.newest(Settled)
+        return prompt is not None and (settled is None or settled.depth < prompt.depth)
+
+
+def queue_of(entry: Entry | None) -> tuple[Waiting, ...]:
+    """Return the waiting messages that the newest queue entry names."""
+    return entry.body.items if entry is not None and isinstance(entry.body, Queue) else ()
+
+
+def open_calls(entries: Sequence[Entry]) -> list[tuple[ToolCall, bool]]:
+    """Return each call that may run but has no result, in order, and whether it was started.
+
+    Only calls of complete answers count: those of any other answer never run.
+    """
+    calls: dict[str, ToolCall] = {}
+    started: set[str] = set()
+    for entry in entries:
+        match entry.body:
+            case Answer(message=message) if message.stop.is_complete:
+                calls.update((call.id, call) for call in message.calls)
+            case ToolStarted(call_id=call_id):
+                started.add(call_id)
+            case Result(message=message):
+                calls.pop(message.call_id, None)
+            case _:
+                pass
+    return [(call, call.id in started) for call in calls.values()]
+
+
+def file_states(entries: Iterable[Entry]) -> dict[str, str]:
+    """Return the sha256 the agent last saw of each file, by real path (it must survive resume: kimi-code#3096)."""
+    states: dict[str, str] = {}
+    for entry in entries:
+        if not isinstance(entry.body, Result):
+            continue
+        path, sha = entry.body.details.get("path"), entry.body.details.get("sha256")
+        if isinstance(path, str) and isinstance(sha, str):
+            states[path] = sha
+    return states

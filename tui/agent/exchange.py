@@ -1,0 +1,226 @@
+"""One exchange: from its prompt until it has settled.
+
+    steers → request → stream (→ retries) → Answer → tools → … → how it ended
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import anyio
+import msgspec
+
+from tui.agent.collector import Collector
+from tui.agent.events import (
+    AgentEvent,
+    AnswerDelta,
+    AnswerStarted,
+    PhaseChanged,
+    RetryWaiting,
+    ThinkingDeltaShown,
+    ToolCallGrowing,
+)
+from tui.agent.journal import Journal
+from tui.agent.requests import RequestBuilder
+from tui.agent.settle import cut_calls, settled_by, settled_by_error, steers_due
+from tui.agent.toolrun import ToolRunner
+from tui.log.entries import Answer, Settled
+from tui.messages import AssistantMessage, StopReason, new_id
+from tui.models.base import (
+    Connecting,
+    EmptyAnswer,
+    Finished,
+    ImageRejected,
+    Model,
+    ModelError,
+    ModelEvent,
+    StreamDropped,
+    StreamStalled,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallDelta,
+)
+from tui.models.retry import Stop, Wait, decide
+
+__all__ = ["Exchange", "ExchangeParts"]
+
+SAVE_EVERY = 2.0
+"""Seconds between saves of the growing answer."""
+MOST_CUT_ANSWERS = 3
+"""Answers in a row whose calls were cut by the output limit, before the exchange ends."""
+
+
+class ExchangeParts(msgspec.Struct, frozen=True):
+    """What an exchange needs from its surroundings."""
+
+    journal: Journal
+    model: Callable[[], Model]
+    """The model in force: it may change between requests."""
+    requests: RequestBuilder
+    tools: ToolRunner
+    emit: Callable[[AgentEvent], None]
+    clock: Callable[[], float]
+    """Monotonic seconds."""
+    wall: Callable[[], float]
+    """Seconds since 1970, for retry-after dates."""
+    random: Callable[[], float]
+    sleep: Callable[[float], Awaitable[None]]
+
+
+class _Attempt(msgspec.Struct, frozen=True):
+    """How one request ended: the answer, or the error and what had come by then."""
+
+    collector: Collector
+    seconds: float
+    error: ModelError | None = None
+
+
+class Exchange:
+    """Runs one exchange. Esc cancels `run` from outside; what was streamed is kept."""
+
+    def __init__(self, parts: ExchangeParts) -> None:
+        self._parts = parts
+        self._cut = 0
+
+    async def run(self) -> Settled:
+        """Ask and run tools until the model has answered; return how it ended."""
+        while True:
+            await self._parts.journal.change(steers_due)
+            answer = await self._answer()
+            if isinstance(answer, Settled):
+                return answer
+            settled = await self._act(answer)
+            if settled is not None:
+                return settled
+
+    async def _act(self, answer: AssistantMessage) -> Settled | None:
+        """Do what the answer asks for; return how the exchange ended, or None where it goes on."""
+        if not answer.calls:
+            return await self._unless_steered(answer)
+        if answer.stop is StopReason.LENGTH:
+            self._cut += 1
+            await self._parts.journal.append(*cut_calls(answer, self._parts.requests.output_limit))
+            return settled_by(answer) if self._cut >= MOST_CUT_ANSWERS else None
+        self._cut = 0
+        if not answer.stop.is_complete:
+            return settled_by(answer)
+        self._parts.emit(PhaseChanged("tools"))
+        await self._parts.tools.run(answer.calls)
+        return None
+
+    async def _unless_steered(self, answer: AssistantMessage) -> Settled | None:
+        """End here, unless a steer came while the answer was written: then it is delivered now."""
+        if answer.stop is StopReason.COMPLETE and await self._parts.journal.change(steers_due):
+            return None
+        return settled_by(answer)
+
+    async def _answer(self) -> AssistantMessage | Settled:
+        """Return the next answer, after retries, or how the exchange ended without one."""
+        attempt = 1
+        while True:
+            result = await self._attempt()
+            if result.error is None and result.collector.finished is not None:
+                answer = result.collector.finished
+                await self._keep(answer, result.seconds)
+                if answer.stop is not StopReason.EMPTY:
+                    return answer
+                error: ModelError = EmptyAnswer("The model answered with nothing.")
+            else:
+                error = result.error or StreamDropped("The answer ended without a terminal event.")
+                await self._keep_partial(result, error)
+            settled = await self._after_error(error, attempt, begun=result.collector.started)
+            if settled is not None:
+                return settled
+            attempt += 1
+
+    async def _after_error(self, error: ModelError, attempt: int, *, begun: bool) -> Settled | None:
+        """Wait and return None where the request is worth another try; else return how the exchange ended."""
+        if isinstance(error, ImageRejected) and self._parts.requests.drop_images():
+            return None
+        if isinstance(error, EmptyAnswer) and attempt > 1:
+            return settled_by_error(EmptyAnswer(f"{error} It was asked {attempt} times."))
+        if begun and isinstance(error, StreamDropped | StreamStalled):
+            return settled_by_error(error)
+        match decide(error, attempt, self._parts.random(), self._parts.wall()):
+            case Stop():
+                return settled_by_error(error)
+            case Wait(seconds=seconds, of=most):
+                self._parts.emit(RetryWaiting(reason=str(error), attempt=attempt, of=most, seconds=seconds))
+                self._parts.emit(PhaseChanged("retrying", str(error)))
+                await self._parts.sleep(seconds)
+                return None
+
+    async def _attempt(self) -> _Attempt:
+        """Send one request and read its stream. On a cancel what came is kept as an interrupted answer."""
+        model = self._parts.model()
+        collector = Collector(model.info.id, model.info.provider)
+        began = self._parts.clock()
+        error: ModelError | None = None
+        try:
+            request = await self._parts.requests.build(model)
+            self._parts.emit(PhaseChanged("requesting"))
+            self._parts.emit(AnswerStarted(new_id()))
+            async with model.stream(request) as events:
+                await self._read(events, collector)
+        except ModelError as caught:
+            error = caught
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                await self._keep_interrupted(collector, self._parts.clock() - began)
+            raise
+        return _Attempt(collector, self._parts.clock() - began, error)
+
+    async def _read(self, events: AsyncIterator[ModelEvent], collector: Collector) -> None:
+        saved = self._parts.clock()
+        async for event in events:
+            phase_before = collector.started
+            collector.add(event)
+            self._show(event, first=not phase_before)
+            now = self._parts.clock()
+            if now - saved >= SAVE_EVERY and not isinstance(event, Finished):
+                saved = now
+                await self._save_growing(collector)
+
+    def _show(self, event: ModelEvent, *, first: bool) -> None:
+        emit = self._parts.emit
+        match event:
+            case TextDelta(text=text):
+                if first:
+                    emit(PhaseChanged("answering"))
+                emit(AnswerDelta(text))
+            case ThinkingDelta(text=text):
+                if first:
+                    emit(PhaseChanged("thinking"))
+                emit(ThinkingDeltaShown(text))
+            case ToolCallDelta(index=index, name=name, text=text):
+                emit(ToolCallGrowing(index, name, text))
+            case Connecting() | Finished():
+                pass
+
+    async def _save_growing(self, collector: Collector) -> None:
+        """Save what has come so far, so that a crash loses two seconds at the most; never sent anywhere."""
+        partial = collector.partial(StopReason.DROPPED, "The program ended while this was written.")
+        with anyio.CancelScope(shield=True):
+            await self._parts.journal.log.set_partial(msgspec.json.encode(partial))
+
+    async def _keep(self, answer: AssistantMessage, seconds: float) -> None:
+        await self._parts.journal.append(Answer(answer, estimate=self._parts.requests.estimate, seconds=round(seconds, 3)))
+        self._parts.requests.answered(answer)
+
+    async def _keep_partial(self, attempt: _Attempt, error: ModelError) -> None:
+        """Keep the text of a failed answer, marked. A request that gave nothing leaves nothing (pi#9112)."""
+        stop = _stop_of(error)
+        partial = attempt.collector.partial(stop, str(error))
+        if partial.content:
+            await self._parts.journal.append(Answer(partial, seconds=round(attempt.seconds, 3)))
+
+    async def _keep_interrupted(self, collector: Collector, seconds: float) -> None:
+        partial = collector.partial(StopReason.ABORTED)
+        if partial.content:
+            await self._parts.journal.append(Answer(partial, seconds=round(seconds, 3)))
+
+
+def _stop_of(error: ModelError) -> StopReason:
+    if isinstance(error, StreamDropped):
+        return StopReason.DROPPED
+    return StopReason.STALLED if isinstance(error, StreamStalled) else StopReason.ERROR

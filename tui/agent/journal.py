@@ -1,0 +1,59 @@
+"""The one way an agent writes: log first, memory after the commit, then the event.
+
+A failed write stops the agent: nothing goes on "in memory only".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import anyio
+
+from tui.agent.branch import Branch
+from tui.agent.events import AgentEvent, EntryAdded, Failed
+from tui.log import LogError, SessionLog
+from tui.log.entries import Body, Entry
+
+__all__ = ["Journal"]
+
+
+class Journal:
+    """Serialises appends, keeps the branch in step, and tells of every durable entry."""
+
+    def __init__(self, log: SessionLog, branch: Branch, emit: Callable[[AgentEvent], None]) -> None:
+        self.log = log
+        self.branch = branch
+        self.failure = ""
+        self._emit = emit
+        self._turn = anyio.Lock()
+
+    async def append(self, *bodies: Body) -> tuple[Entry, ...]:
+        """Make `bodies` durable in one transaction and return their entries. Raises `LogError`."""
+        return await self.change(lambda _branch: bodies)
+
+    async def change(self, decide: Callable[[Branch], tuple[Body, ...]]) -> tuple[Entry, ...]:
+        """Append what `decide` returns for the branch as it is at that moment; nothing can come between.
+
+        Not cancellable: memory must never disagree with the log about what was written.
+        """
+        with anyio.CancelScope(shield=True):
+            async with self._turn:
+                bodies = decide(self.branch)
+                return await self._write(bodies) if bodies else ()
+
+    async def _write(self, bodies: tuple[Body, ...]) -> tuple[Entry, ...]:
+        try:
+            entries = await self.log.append(*bodies)
+        except LogError as error:
+            self.fail(error)
+            raise
+        self.branch.add(entries)
+        for entry in entries:
+            self._emit(EntryAdded(entry))
+        return entries
+
+    def fail(self, error: LogError) -> None:
+        """Note that the log cannot be written; told once."""
+        if not self.failure:
+            self.failure = str(error)
+            self._emit(Failed(self.failure))

@@ -1,0 +1,60 @@
+"""Opening a session: what is loaded at once, what later, and how an interrupted one is made whole."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tui.agent.branch import Branch
+from tui.agent.journal import Journal
+from tui.agent.settle import recovery
+from tui.log import SessionLog
+from tui.log.entries import Answer, ApprovalMode, Body, Entry, ModelChosen, Prompt, Queue, Settled
+from tui.messages import AssistantMessage
+
+__all__ = ["FIRST_PAGE", "load_branch", "load_older", "recover"]
+
+FIRST_PAGE = 400
+"""Entries read when a session opens: what the screen shows first. The rest is read when it is needed."""
+
+_STATE_KINDS: tuple[type[Body], ...] = (Prompt, Settled, Answer, Queue, ModelChosen, ApprovalMode)
+
+
+async def load_branch(log: SessionLog) -> Branch:
+    """Return the newest entries and the newest of each kind that is state; a look-up, not a walk."""
+    page = await log.page(limit=FIRST_PAGE)
+    newest: dict[str, Entry] = {}
+    for kind in _STATE_KINDS:
+        word = str(kind.__struct_config__.tag)
+        entry = await log.newest(word)
+        if entry is not None:
+            newest[word] = entry
+    answer = newest.get("answer")
+    if answer is not None and page and answer.depth < page[0].depth:
+        page = await log.since(answer.depth)  # a batch of very many calls: its open ones must be seen
+    return Branch(page, newest)
+
+
+async def load_older(log: SessionLog, branch: Branch, down_to: int = 0) -> None:
+    """Load the part of the path that the next request needs and memory does not hold yet."""
+    if branch.entries and branch.entries[0].depth > down_to:
+        branch.prepend(await log.since(down_to))
+
+
+async def recover(journal: Journal) -> tuple[Entry, ...]:
+    """Make whole what the last owner left in the middle; returns the entries written. Only for the writer."""
+    branch = journal.branch
+    if not branch.entries:
+        return ()
+    partial = _decode(await journal.log.partial())
+    bodies = recovery(list(branch.entries), partial, exchange_open=branch.exchange_open)
+    return await journal.append(*bodies) if bodies else ()
+
+
+def _decode(raw: bytes) -> AssistantMessage | None:
+    """Return the growing answer as last saved, or None; a damaged row costs that partial text and nothing else."""
+    if not raw:
+        return None
+    try:
+        return msgspec.json.decode(raw, type=AssistantMessage)
+    except msgspec.MsgspecError:
+        return None

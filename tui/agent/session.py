@@ -1,0 +1,233 @@
+"""Puts a session together: store, log, model, tools, agent; one `async with` for all of it.
+
+A front end runs one worker whose body is `async with open_session(...)`; leaving it cancels what runs,
+writes that down, and closes everything in the reverse order.
+"""
+
+from __future__ import annotations
+
+import datetime
+import random
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Literal
+
+import anyio
+import msgspec
+
+from tui import __version__
+from tui.agent.agent import Agent, AgentParts, Mode, chosen_model
+from tui.agent.approvals import Approvals
+from tui.agent.branch import Branch, file_states
+from tui.agent.broadcast import Broadcast
+from tui.agent.exchange import Exchange, ExchangeParts
+from tui.agent.files import SeenFiles, Spill
+from tui.agent.instructions import find_instructions, system_prompt
+from tui.agent.journal import Journal
+from tui.agent.opening import load_branch, recover
+from tui.agent.requests import RequestBuilder
+from tui.agent.toolrun import ToolRunner, ToolRunnerParts, progress_sink
+from tui.log import MemorySession, SessionLog, Store
+from tui.log.entries import ApprovalMode, Body, ModelChosen, Settled, Started
+from tui.messages import clean
+from tui.models.base import Model
+from tui.models.factory import ModelChoice, open_model
+from tui.models.keys import command_environment
+from tui.settings import Settings
+from tui.tools.base import ToolContext
+from tui.tools.permissions import add_rule, decide, load_rules
+from tui.tools.registry import standard_tools
+
+__all__ = ["SessionOptions", "open_session"]
+
+
+class SessionOptions(msgspec.Struct, frozen=True):
+    """Which session to open, and with what."""
+
+    home: Path
+    """The user's data folder."""
+    cwd: Path
+    open: Literal["new", "newest", "id"] = "new"
+    session_id: str = ""
+    persist: bool = True
+    choice: ModelChoice | None = None
+    """The model asked for; None takes the session's own, else the settings'."""
+    approve: Mode | None = None
+    interactive: bool = True
+    environ: Mapping[str, str] = {}
+    settings: Settings = Settings()
+    instructions_home: Path | None = None
+    """Where the user's own AGENTS.md may lie."""
+
+
+Report = Callable[[str], None]
+
+
+def _silent(_text: str) -> None:
+    """Report to nobody."""
+
+
+@asynccontextmanager
+async def open_session(options: SessionOptions, *, report: Report = _silent) -> AsyncIterator[Agent]:
+    """Open a session and yield its agent, at work. Raises `LogError`, `ModelError` or `OSError` where it cannot.
+
+    `report` takes lines for the person: a new session where there was none to continue, what was recovered.
+    """
+    async with AsyncExitStack() as stack:
+        log = await _open_log(options, stack, report)
+        broadcast = Broadcast()
+        stack.callback(broadcast.close)
+        journal = Journal(log, await load_branch(log), broadcast.emit)
+        model = open_model(_choice(options, journal.branch), options.environ)
+        agent = _Assembly(options, journal, broadcast).agent(model)
+        stack.push_async_callback(agent.close)
+        if log.writable:
+            await _begin(options, journal, model, report)
+        async with anyio.create_task_group() as group:
+            group.start_soon(agent.run)
+            try:
+                yield agent
+            finally:
+                group.cancel_scope.cancel()
+
+
+async def _open_log(options: SessionOptions, stack: AsyncExitStack, report: Report) -> SessionLog:
+    if not options.persist:
+        return MemorySession()
+    store = await stack.enter_async_context(await Store.open(options.home, options.cwd))
+    session_id = options.session_id
+    if options.open == "newest":
+        newest = await store.newest()
+        if newest is None:
+            report("There is no session to continue here: a new one begins.")
+        session_id = newest.id if newest else ""
+    log = await store.session(session_id) if session_id else await store.create(cwd=str(options.cwd))
+    stack.push_async_callback(log.close)
+    return log
+
+
+def _choice(options: SessionOptions, branch: Branch) -> ModelChoice:
+    """Return the model to use: asked for, else the session's own, else what the factory takes by default."""
+    if options.choice is not None:
+        return options.choice
+    entry = branch.newest(ModelChosen)
+    if entry is None or not isinstance(entry.body, ModelChosen):
+        return ModelChoice()
+    own = entry.body
+    return ModelChoice(provider=own.provider, model=own.model, base_url=own.base_url, window=own.window or None)
+
+
+def _mode(options: SessionOptions, branch: Branch) -> Mode:
+    entry = branch.newest(ApprovalMode)
+    own: Mode = entry.body.mode if entry is not None and isinstance(entry.body, ApprovalMode) else "ask"
+    return options.approve or own
+
+
+async def _begin(options: SessionOptions, journal: Journal, model: Model, report: Report) -> None:
+    """Write what a session starts with, or make whole what was left in the middle."""
+    if not journal.branch.entries:
+        await journal.append(Started(cwd=clean(str(options.cwd)), version=__version__))
+    for entry in await recover(journal):
+        if isinstance(entry.body, Settled):
+            report(f"This session was interrupted. {entry.body.detail}")
+    await journal.append(*_changed_choices(options, journal.branch, model))
+
+
+def _changed_choices(options: SessionOptions, branch: Branch, model: Model) -> tuple[Body, ...]:
+    """Return the entries for a model or an approval mode that differs from the branch's own."""
+    bodies: list[Body] = []
+    chosen = chosen_model(model.info)
+    entry = branch.newest(ModelChosen)
+    if entry is None or entry.body != chosen:
+        bodies.append(chosen)
+    if options.approve is not None and options.approve != _mode(msgspec.structs.replace(options, approve=None), branch):
+        bodies.append(ApprovalMode(options.approve))
+    return tuple(bodies)
+
+
+class _Assembly:
+    """Makes the parts of one agent fit each other."""
+
+    def __init__(self, options: SessionOptions, journal: Journal, broadcast: Broadcast) -> None:
+        self._options = options
+        self._journal = journal
+        self._broadcast = broadcast
+        self._approvals = Approvals(broadcast.emit)
+        self._seen = SeenFiles(file_states(journal.branch.entries))
+        self._spill = Spill(options.home / "spill" / journal.log.id)
+        self._rules = load_rules(options.home, options.cwd)
+        self._tools = standard_tools()
+        self._environ = command_environment(options.environ)
+        self._agent: Agent | None = None
+
+    def agent(self, model: Model) -> Agent:
+        """Return the agent, not yet running."""
+        self._requests = RequestBuilder(self._journal, self._system(), tuple(tool.spec for tool in self._tools), self._seen)
+        parts = AgentParts(
+            journal=self._journal,
+            broadcast=self._broadcast,
+            approvals=self._approvals,
+            exchange=self._exchange,
+            requests=self._requests,
+        )
+        self._agent = Agent(parts, model, _mode(self._options, self._journal.branch))
+        return self._agent
+
+    def _system(self) -> str:
+        return system_prompt(
+            cwd=self._options.cwd,
+            today=datetime.datetime.now().astimezone().date(),
+            platform=sys.platform,
+            instructions=list(find_instructions(self._options.cwd, self._options.instructions_home)),
+        )
+
+    def _exchange(self, agent: Agent) -> Exchange:
+        return Exchange(
+            ExchangeParts(
+                journal=self._journal,
+                model=lambda: agent.model,
+                requests=self._requests,
+                tools=self._runner(agent),
+                emit=self._broadcast.emit,
+                clock=time.monotonic,
+                wall=time.time,
+                random=random.random,
+                sleep=anyio.sleep,
+            )
+        )
+
+    def _runner(self, agent: Agent) -> ToolRunner:
+        return ToolRunner(
+            ToolRunnerParts(
+                tools=self._tools,
+                append=self._journal.append,
+                emit=self._broadcast.emit,
+                approvals=self._approvals,
+                judge=lambda preview: decide(agent.approval, preview, self._rules),
+                context=lambda call_id: self._context(agent, call_id),
+                put_blob=self._journal.log.put_blob,
+                learn_rule=self._learn,
+                clock=time.monotonic,
+                interactive=self._options.interactive,
+            )
+        )
+
+    def _context(self, agent: Agent, call_id: str) -> ToolContext:
+        return ToolContext(
+            root=self._options.cwd,
+            cwd=self._options.cwd,
+            call_id=call_id,
+            states=self._seen,
+            spill=self._spill,
+            progress=progress_sink(self._broadcast.emit, call_id),
+            environ=self._environ,
+            images=agent.model.info.images,
+            settings=self._options.settings.tools,
+        )
+
+    def _learn(self, rule: str) -> None:
+        add_rule(self._options.home, self._options.cwd, rule)
+        self._rules = load_rules(self._options.home, self._options.cwd)

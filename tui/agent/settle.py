@@ -1,0 +1,102 @@
+"""What an exchange's end means, and what comes next: decided here and nowhere else."""
+
+from __future__ import annotations
+
+from tui.agent.branch import Branch, open_calls
+from tui.agent.toolrun import EFFECTS_UNKNOWN, NOT_STARTED, refused
+from tui.log.entries import Answer, Body, Entry, Prompt, Queue, Settled, Waiting
+from tui.messages import AssistantMessage, StopReason
+from tui.models.base import ContextTooLong, EmptyAnswer, ModelError
+
+__all__ = [
+    "cut_calls",
+    "deliver",
+    "next_waiting",
+    "recovery",
+    "settled_by",
+    "settled_by_error",
+    "steers_due",
+    "stopped",
+]
+
+OUTPUT_LIMIT = (
+    "Not run: the answer reached its output limit of {limit} tokens before this call was complete. "
+    "Nothing was changed. Do it in smaller parts."
+)
+
+
+def settled_by(answer: AssistantMessage) -> Settled:
+    """Return how an exchange ends whose last answer is `answer`."""
+    match answer.stop:
+        case StopReason.COMPLETE | StopReason.TOOL_CALLS:
+            return Settled("answered", stop=answer.stop)
+        case StopReason.LENGTH:
+            return Settled("length", "The answer reached the output limit and is cut.", answer.stop)
+        case StopReason.REFUSAL:
+            return Settled("refusal", answer.error or "The model refused.", answer.stop)
+        case StopReason.EMPTY:
+            return Settled("empty", "The model answered with nothing, twice.", answer.stop)
+        case StopReason.ABORTED:
+            return Settled("aborted", stop=answer.stop)
+        case StopReason.ERROR | StopReason.DROPPED | StopReason.STALLED:
+            return Settled("error", answer.error, answer.stop)
+
+
+def settled_by_error(error: ModelError) -> Settled:
+    """Return how an exchange ends when its request failed for good."""
+    if isinstance(error, ContextTooLong):
+        return Settled("context-full", str(error), StopReason.ERROR)
+    if isinstance(error, EmptyAnswer):
+        return Settled("empty", str(error), StopReason.EMPTY)
+    return Settled("error", str(error), StopReason.ERROR)
+
+
+def cut_calls(answer: AssistantMessage, limit: int) -> tuple[Body, ...]:
+    """Return the results of calls in an answer cut by the output limit: none ran (Cogtrix#1370)."""
+    return tuple(refused(call, OUTPUT_LIMIT.format(limit=limit), "bad-arguments") for call in answer.calls)
+
+
+def steers_due(branch: Branch) -> tuple[Body, ...]:
+    """Return what delivers all waiting steers, in order, before the next request of a running exchange."""
+    steers = [item for item in branch.queue if item.mode == "steer"]
+    if not steers:
+        return ()
+    rest = tuple(item for item in branch.queue if item.mode != "steer")
+    prompts = tuple(Prompt(item.message, queued=item.id, steer=True) for item in steers)
+    return (*prompts, Queue(rest))
+
+
+def next_waiting(branch: Branch) -> Waiting | None:
+    """Return the waiting message whose turn it is when the agent is idle: steers first, then follow-ups."""
+    queue = branch.queue
+    return next((item for item in queue if item.mode == "steer"), queue[0] if queue else None)
+
+
+def deliver(branch: Branch) -> tuple[Body, ...]:
+    """Return what opens an exchange with the next waiting message: the prompt, and the queue without it."""
+    item = next_waiting(branch)
+    if item is None:
+        return ()
+    return Prompt(item.message, queued=item.id), Queue(tuple(other for other in branch.queue if other != item))
+
+
+def stopped(branch: Branch, settled: Settled) -> tuple[Body, ...]:
+    """Return what ends a stopped exchange: its reason, and an empty queue (the texts go back to the editor)."""
+    return (settled, Queue()) if branch.queue else (settled,)
+
+
+def recovery(entries: list[Entry], partial: AssistantMessage | None, *, exchange_open: bool) -> tuple[Body, ...]:
+    """Return what makes a branch whole that its owner left in the middle: once, durably.
+
+    The growing answer is kept and marked; each open call gets its one result; the exchange ends as interrupted.
+    """
+    bodies: list[Body] = []
+    if partial is not None and exchange_open:
+        bodies.append(Answer(partial))
+    for call, started in open_calls(entries):
+        bodies.append(refused(call, EFFECTS_UNKNOWN if started else NOT_STARTED, "unknown" if started else "not-started"))
+    if exchange_open:
+        running = [call.name for call, started in open_calls(entries) if started]
+        what = f" while running {', '.join(running)}; effects unknown" if running else ""
+        bodies.append(Settled("interrupted", f"The program ended{what}."))
+    return tuple(bodies)
