@@ -16,8 +16,24 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 _DROPPED_PREFIXES = ("CLEW_", "XDG_", "TEXTUAL", "GIT_", "LC_", "CLICOLOR")
 _DROPPED_SUFFIXES = ("_API_KEY", "_AUTH_TOKEN", "_BASE_URL", "_PROXY", "_PROXY".lower(), "_HOST")
-_DROPPED_NAMES = ("NO_COLOR", "FORCE_COLOR", "COLORTERM", "COLUMNS", "LINES", "LANGUAGE", "EDITOR", "VISUAL")
-_DROPPED_NAMES += ("TMUX", "STY", "SSH_CONNECTION", "PYTHONIOENCODING", "PYTHONUTF8", "PYTHONWARNINGS", "BASH_ENV", "ENV")
+_DROPPED_NAMES = (
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "COLORTERM",
+    "COLUMNS",
+    "LINES",
+    "LANGUAGE",
+    "EDITOR",
+    "VISUAL",
+    "TMUX",
+    "STY",
+    "SSH_CONNECTION",
+    "PYTHONIOENCODING",
+    "PYTHONUTF8",
+    "PYTHONWARNINGS",
+    "BASH_ENV",
+    "ENV",
+)
 
 
 def _is_dropped(name: str) -> bool:
