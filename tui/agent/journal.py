@@ -11,7 +11,7 @@ import anyio
 
 from tui.agent.branch import Branch
 from tui.agent.events import AgentEvent, EntryAdded, Failed
-from tui.log import LogError, SessionLog
+from tui.log import DuplicateResult, LogError, SessionLog
 from tui.log.entries import Body, Entry
 
 __all__ = ["Journal"]
@@ -44,6 +44,8 @@ class Journal:
     async def _write(self, bodies: tuple[Body, ...]) -> tuple[Entry, ...]:
         try:
             entries = await self.log.append(*bodies)
+        except DuplicateResult:
+            raise  # the first durable result stands; nothing is wrong with the log
         except LogError as error:
             self.fail(error)
             raise

@@ -8,6 +8,7 @@ Whatever happens on the way, each call gets exactly one result.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Literal
 
 import anyio
@@ -15,6 +16,7 @@ import msgspec
 
 from tui.agent.approvals import Approvals
 from tui.agent.events import AgentEvent, PhaseChanged, ToolProgress
+from tui.log import DuplicateResult
 from tui.log.entries import Approved, Result, ToolStarted
 from tui.messages import Image, Text, ToolCall, ToolResult, clean
 from tui.tools.base import Effect, Outcome, Preview, Tool, ToolContext, ToolError
@@ -179,7 +181,8 @@ class _Running:
     async def ended(self, result: Result) -> None:
         seconds = 0.0 if self._since is None else round(self._parts.clock() - self._since, 3)
         with anyio.CancelScope(shield=True):
-            await self._parts.append(msgspec.structs.replace(result, seconds=seconds))
+            with suppress(DuplicateResult):  # the first durable one wins; a late one is dropped (dsh-desktop#114)
+                await self._parts.append(msgspec.structs.replace(result, seconds=seconds))
             self._done = True
 
     async def interrupted(self) -> None:
