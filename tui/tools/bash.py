@@ -1,0 +1,336 @@
+"""bash: one shell command in a session of its own, ended whole.
+
+The call ends when the shell ends (plus a short grace for output on its way), not when the pipe closes:
+a background process that holds the pipe cannot hang it (opencode#48414). What is left of the session is
+then ended. The command has no terminal and no input, so that nothing can wait for a person.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping
+from typing import cast
+
+import anyio
+import anyio.abc
+import msgspec
+
+from tui.messages import Json, ToolSpec, clean
+from tui.tools import processes
+from tui.tools.base import Effect, Outcome, Preview, Tool, ToolContext, ToolError
+from tui.tools.deception import deceptive, visible
+from tui.tools.output import Live, Sink
+from tui.tools.schema import arguments
+from tui.tools.text import MAX_BYTES, MAX_LINES, Bounded
+
+__all__ = ["BASH", "DEFAULT_TIMEOUT", "MAX_TIMEOUT"]
+
+DEFAULT_TIMEOUT = 120.0
+"""Seconds a command may take; the setting `bash.timeout` changes it."""
+MAX_TIMEOUT = 3_600.0
+"""Most seconds a call may ask for; the setting `bash.max_timeout` changes it."""
+DRAIN_GRACE = 0.15
+"""Seconds that output may still come after the shell has ended."""
+TERM_GRACE = 2.0
+"""Seconds between TERM and KILL after the time limit."""
+CANCEL_GRACE = 0.05
+"""Seconds between TERM and KILL after Esc: the whole call must end within 0.2."""
+LIVE_EVERY = 0.1
+_LOOK_EVERY = 0.02
+_FULL_BYTES = 1 << 20
+_PIECE = 1 << 16
+
+SPEC = ToolSpec(
+    name="bash",
+    description=(
+        "Run a shell command in the working directory. There is no terminal and no input; stdout and stderr come "
+        f"together, at most {MAX_LINES} lines or {MAX_BYTES // 1024} KiB of them (the whole is kept in a file). The "
+        f"default time limit is {DEFAULT_TIMEOUT:.0f} s. Background processes end with the command; one that must "
+        "outlive it needs setsid, with its output redirected to a file."
+    ),
+    parameters={
+        "type": "object",
+        "properties": {
+            "command": {"type": "string", "description": "The command, as for bash -c."},
+            "timeout": {"type": "number", "minimum": 0.1, "description": "Time limit in seconds."},
+        },
+        "required": ["command"],
+        "additionalProperties": False,
+    },
+    short="Run a shell command: command, timeout (seconds).",
+)
+
+# Nothing may open an editor, a pager or a password prompt: it would wait for ever (pi#9936).
+_QUIET: dict[str, str] = {
+    "TERM": "dumb",
+    "NO_COLOR": "1",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "MANPAGER": "cat",
+    "SYSTEMD_PAGER": "cat",
+    "EDITOR": "false",
+    "VISUAL": "false",
+    # `true` keeps the message or the todo list that git offers: `git rebase --continue` goes on.
+    "GIT_EDITOR": "true",
+    "GIT_SEQUENCE_EDITOR": "true",
+    "GIT_TERMINAL_PROMPT": "0",
+    "SSH_ASKPASS_REQUIRE": "never",
+    "DEBIAN_FRONTEND": "noninteractive",
+}
+_LOUD = ("FORCE_COLOR", "CLICOLOR_FORCE", "COLORTERM")
+
+
+class _Args(msgspec.Struct, frozen=True):
+    command: str
+    timeout: float | None = None
+
+
+class _End(msgspec.Struct, frozen=True):
+    """How a command ended."""
+
+    status: int | None
+    """As from `wait`: negative for a signal; None where even KILL did not end it in time."""
+    timed_out: bool
+    stopped: int
+    """Background processes of the session that were ended after the shell."""
+    survivors: tuple[processes.Survivor, ...]
+    seconds: float = 0.0
+
+
+async def _preview(_ctx: ToolContext, args: Mapping[str, Json]) -> Preview:
+    command = arguments(args, _Args).command
+    title = visible(command.strip().split("\n", 1)[0])
+    error = ""
+    if "\0" in command or not command.strip():
+        error = "The command is empty or holds a NUL. Nothing was run."
+    return Preview(title, Effect.EXECUTE, command=command, warning=deceptive(command), error=error)
+
+
+def _limit(ctx: ToolContext, asked: float | None) -> float:
+    default = cast("float", ctx.settings.get("bash.timeout", DEFAULT_TIMEOUT))
+    most = max(default, cast("float", ctx.settings.get("bash.max_timeout", MAX_TIMEOUT)))
+    limit = default if asked is None else asked
+    if not math.isfinite(limit) or limit <= 0 or limit > most:
+        raise ToolError(f"The timeout must be above 0 and at most {most:g} seconds. Nothing was run.")
+    return limit
+
+
+def _environment(ctx: ToolContext) -> dict[str, str]:
+    kept = {name: value for name, value in ctx.environ.items() if name not in _LOUD}
+    return {**kept, **_QUIET, processes.MARK: ctx.call_id}
+
+
+def _shell(ctx: ToolContext) -> str:
+    named = ctx.settings.get("bash.shell")
+    if isinstance(named, str) and named:
+        return named
+    return shutil.which("bash", path=ctx.environ.get("PATH", os.defpath)) or "/bin/sh"
+
+
+async def _start(ctx: ToolContext, command: str, write_end: int) -> anyio.abc.Process:
+    process: anyio.abc.Process | None = None
+    try:
+        # Shielded: a cancel between fork and return would lose the process.
+        with anyio.CancelScope(shield=True):
+            process = await anyio.open_process(
+                [_shell(ctx), "-c", command],
+                stdin=subprocess.DEVNULL,
+                stdout=write_end,
+                stderr=subprocess.STDOUT,
+                cwd=ctx.cwd,
+                env=_environment(ctx),
+                start_new_session=True,
+            )
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise ToolError(f"The command could not be started: {why}. Nothing was run.") from error
+    assert process is not None
+    return process
+
+
+async def _run(ctx: ToolContext, args: Mapping[str, Json]) -> Outcome:
+    asked = arguments(args, _Args)
+    preview = await _preview(ctx, args)
+    if preview.error:
+        raise ToolError(preview.error)
+    limit = _limit(ctx, asked.timeout)
+    sink = Sink(lambda: ctx.spill(ctx.call_id, ".txt"))
+    try:
+        end = await _execute(ctx, clean(asked.command), limit, sink)
+        return _outcome(asked.command, limit, sink, end)
+    finally:
+        sink.close()
+
+
+async def _execute(ctx: ToolContext, command: str, limit: float, sink: Sink) -> _End:
+    read_end, write_end = os.pipe()
+    os.set_blocking(read_end, False)
+    started = anyio.current_time()
+    try:
+        try:
+            process = await _start(ctx, command, write_end)
+        finally:
+            os.close(write_end)
+        end = await _attend(ctx, process, _Pipe(read_end, sink, Live(ctx.progress)), limit)
+        return msgspec.structs.replace(end, seconds=anyio.current_time() - started)
+    finally:
+        os.close(read_end)
+
+
+class _Pipe:
+    """The reading end of a command's output, and where it goes."""
+
+    def __init__(self, read_end: int, sink: Sink, live: Live) -> None:
+        self.sink = sink
+        self.live = live
+        self._read_end = read_end
+        self._closed = anyio.Event()
+
+    async def pump(self) -> None:
+        """Read until everybody has closed the other end."""
+        while True:
+            await anyio.wait_readable(self._read_end)
+            try:
+                piece = os.read(self._read_end, _PIECE)
+            except BlockingIOError:
+                continue
+            if not piece:
+                self._closed.set()
+                return
+            self.sink.feed(piece)
+            self.live.feed(piece)
+            # A command that prints for ever is slowed by its full pipe; the screen stays alive.
+            await anyio.sleep(0.002 if self.sink.overflowing else 0)
+
+    async def drained(self) -> None:
+        """Wait until it is closed, for a short grace: somebody may hold it open for ever."""
+        with anyio.move_on_after(DRAIN_GRACE):
+            await self._closed.wait()
+
+
+async def _attend(ctx: ToolContext, process: anyio.abc.Process, pipe: _Pipe, limit: float) -> _End:
+    """Wait for the end of the command, whatever it is, and leave nothing of its session behind."""
+    finished = timed_out = False
+    stopped = 0
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(pipe.pump)
+            tasks.start_soon(_show, pipe.live)
+            with anyio.move_on_after(limit) as scope:
+                await process.wait()
+            timed_out = scope.cancelled_caught
+            if timed_out:
+                await _terminate(process, TERM_GRACE)
+            else:
+                await pipe.drained()
+            stopped = await _sweep(process)
+            await pipe.drained()
+            tasks.cancel_scope.cancel()
+        finished = True
+    finally:
+        if not finished:
+            await _end_now(ctx, process)
+    pipe.live.flush(final=True)
+    return _End(process.returncode, timed_out, stopped, processes.marked(ctx.call_id))
+
+
+async def _show(live: Live) -> None:
+    while True:
+        await anyio.sleep(LIVE_EVERY)
+        live.flush()
+
+
+async def _terminate(process: anyio.abc.Process, grace: float) -> None:
+    """TERM to the whole session; returns when all of it is gone or `grace` seconds are over."""
+    processes.kill(processes.in_session(process.pid), signal.SIGTERM)
+    with anyio.move_on_after(grace):
+        await process.wait()
+        for _ in range(int(grace / _LOOK_EVERY)):
+            if not processes.in_session(process.pid):
+                return
+            await anyio.sleep(_LOOK_EVERY)
+
+
+async def _sweep(process: anyio.abc.Process) -> int:
+    """KILL what is left of the session, until nothing is; returns how many processes that were."""
+    killed: set[int] = set()
+    for _ in range(50):
+        left = processes.in_session(process.pid)
+        if not left:
+            break
+        killed.update(left)
+        processes.kill(left, signal.SIGKILL)
+        await anyio.sleep(0.01)
+    with anyio.move_on_after(1):
+        await process.wait()
+    return len(killed - {process.pid})
+
+
+async def _end_now(ctx: ToolContext, process: anyio.abc.Process) -> None:
+    """After Esc: end the session, and daemons that left it, for nobody would hear of them."""
+    with anyio.CancelScope(shield=True):
+        await _terminate(process, CANCEL_GRACE)
+        processes.kill((survivor.pid for survivor in processes.marked(ctx.call_id)), signal.SIGKILL)
+        await _sweep(process)
+
+
+def _outcome(command: str, limit: float, sink: Sink, end: _End) -> Outcome:
+    output = sink.result()
+    notes = _notes(limit, end)
+    text = "\n".join([output.text or "(no output)", *(f"[{note}]" for note in notes)])
+    failed = end.timed_out or end.status != 0
+    return Outcome(text, failed, details=_details(command, sink, output, end), full=_full(sink, output))
+
+
+def _full(sink: Sink, output: Bounded) -> bytes:
+    """Return the whole output for the log where it was cut and is of moderate size; else the spill file has it."""
+    return sink.whole(_FULL_BYTES) if output.cut else b""
+
+
+def _details(command: str, sink: Sink, output: Bounded, end: _End) -> dict[str, Json]:
+    status = end.status
+    return {
+        "type": "bash",
+        "command": clean(command),
+        "exit": status,
+        "signal": processes.signal_name(-status) if status is not None and status < 0 else "",
+        "seconds": round(end.seconds, 3),
+        "timed_out": end.timed_out,
+        "truncated": output.cut,
+        "bytes": sink.total,
+        "spill": str(sink.path) if sink.path else "",
+        "survivors": [{"pid": survivor.pid, "command": survivor.command} for survivor in end.survivors],
+    }
+
+
+def _notes(limit: float, end: _End) -> list[str]:
+    notes: list[str] = []
+    if end.timed_out:
+        notes.append(
+            f"stopped after {limit:g} s: the time limit. What it printed until then is above. Ask for a longer "
+            "timeout, or start it with setsid and its output in a file"
+        )
+    elif end.status is None:
+        notes.append("the command did not end, even after KILL")
+    elif end.status < 0:
+        notes.append(f"ended by signal {-end.status} ({processes.signal_name(-end.status)})")
+    elif end.status > 0:
+        notes.append(f"exit status {end.status}{_by_signal(end.status)}")
+    if end.stopped and not end.timed_out:
+        them = "a background process was" if end.stopped == 1 else f"{end.stopped} background processes were"
+        notes.append(f"{them} still running when the shell ended; ended with it")
+    if end.survivors:
+        listed = ", ".join(f"{survivor.pid} ({visible(survivor.command)})" for survivor in end.survivors)
+        notes.append(f"still running in a session of its own: {listed}")
+    return notes
+
+
+def _by_signal(status: int) -> str:
+    return f" (128 + {status - 128}: {processes.signal_name(status - 128)})" if 128 < status < 160 else ""
+
+
+BASH = Tool(SPEC, Effect.EXECUTE, _preview, _run)
