@@ -165,17 +165,7 @@ class UnknownBody(msgspec.Struct, frozen=True):
 
 
 Body: TypeAlias = (
-    Started
-    | Prompt
-    | Answer
-    | ToolStarted
-    | Result
-    | Queue
-    | Settled
-    | ModelChosen
-    | ApprovalMode
-    | Approved
-    | Notice
+    Started | Prompt | Answer | ToolStarted | Result | Queue | Settled | ModelChosen | ApprovalMode | Approved | Notice
 )
 
 KINDS: dict[str, type[Body]] = {

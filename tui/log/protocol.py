@@ -103,7 +103,7 @@ class SessionLog(Protocol):
         ...
 
     async def fork(self, entry_id: str | None = None) -> SessionLog:
-        """Return a new session, open for writing, that begins after an entry (None: the leaf). This one stays as it is."""
+        """Return a new session, open for writing, that begins after an entry (None: the leaf). This one stays."""
         ...
 
     async def refresh(self) -> bool:

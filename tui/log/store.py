@@ -1,0 +1,132 @@
+"""One project's database: opens, lists and makes sessions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tui.log import track
+from tui.log.catalogue import Catalogue
+from tui.log.entries import Body
+from tui.log.errors import LogUnwritable
+from tui.log.lease import BEAT_MS, this_owner
+from tui.log.paths import database_file, real_project
+from tui.log.protocol import SessionInfo, now_ms
+from tui.log.schema import Database, open_project
+from tui.log.session import Session
+from tui.log.track import Desk, Track
+from tui.log.worker import Worker
+
+__all__ = ["Store"]
+
+
+class Store:
+    """One project database, reached through one thread. Use as `async with await Store.open(...) as store`."""
+
+    def __init__(self, home: Path, project: Path, clock: Callable[[], int], *, read_only: bool) -> None:
+        self.project = real_project(project)
+        self.path = database_file(home, self.project)
+        self._desk = Desk(clock, this_owner())
+        self._catalogue = Catalogue(home)
+        self._worker = Worker(self._opener(read_only=read_only), self._desk.beat_all, BEAT_MS / 1000)
+
+    @classmethod
+    async def open(
+        cls, home: Path, project: Path, *, clock: Callable[[], int] = now_ms, read_only: bool = False
+    ) -> Store:
+        """Open or create the database of a project directory. Costs look-ups, never a scan.
+
+        Opens view-only where the folder cannot be written (`why_read_only` says why). Raises `LogUnwritable`
+        where there is nothing to view either, `NewerSchema`, `Damaged` or `SqliteUnfit`.
+        """
+        store = cls(home, project, clock, read_only=read_only)
+        await store._worker.start()
+        return store
+
+    def _opener(self, *, read_only: bool) -> Callable[[], Database]:
+        return lambda: open_project(self.path, self.project, read_only=read_only)
+
+    @property
+    def why_read_only(self) -> str:
+        """Why nothing can be written here; empty where it can."""
+        return self._worker.why_read_only
+
+    @property
+    def trouble(self) -> str:
+        """What went wrong beside the log itself (the catalogue); empty if nothing did."""
+        return self._catalogue.trouble
+
+    async def create(self, *, cwd: Path | str, first: Sequence[Body] = ()) -> Session:
+        """Make a session, with its first entries in the same transaction, and hold its lease."""
+
+        def work(db: track.Db) -> tuple[Track, SessionInfo]:
+            line = track.create(db, self._desk, os.fsencode(cwd))
+            if first:
+                line.settle(line.append(db, first)[0])
+            return line, track.info_of(db, line.session)
+
+        def then(made: tuple[Track, SessionInfo]) -> None:
+            made[0].hold()
+            self._note(made[1])
+
+        line, _info = await self._worker.write(work, then)
+        return Session(self._worker, line, self._note)
+
+    async def session(self, session_id: str, *, write: bool = True) -> Session:
+        """Open a session by its whole id: to write, or to follow.
+
+        Raises `LeaseHeld` where another live window writes it, `SessionNotFound`, and `LogUnwritable` for
+        `write` in a view-only store.
+        """
+        if not write:
+            line = Track(self._desk, session_id, None, track.State())
+            await self._worker.read(line.load)
+            return Session(self._worker, line, self._note)
+
+        def work(db: track.Db) -> Track:
+            track.info_of(db, session_id)
+            line = Track(self._desk, session_id, self._desk.take(db, session_id), track.State())
+            line.load(db)
+            return line
+
+        return Session(self._worker, await self._worker.write(work, Track.hold), self._note)
+
+    async def newest(self) -> SessionInfo | None:
+        """Return the most recently used session that is not in the trash."""
+        return next(iter(await self.sessions(limit=1)), None)
+
+    async def sessions(self, *, limit: int = 50, before: int | None = None) -> list[SessionInfo]:
+        """Return sessions outside the trash, the most recently used first; `before` is the last line's `recent`."""
+        return await self._worker.read(lambda db: track.infos(db, limit, before, trashed=False))
+
+    async def info(self, session_id: str) -> SessionInfo:
+        """Return one session's line, in the trash or not. Raises `SessionNotFound`."""
+        return await self._worker.read(lambda db: track.info_of(db, session_id))
+
+    async def trash(self, session_id: str, *, trashed: bool = True) -> None:
+        """Put a session into the trash or take it out; nothing is deleted."""
+        await self._worker.write(lambda db: track.trash(db, session_id, trashed=trashed))
+
+    async def close(self) -> None:
+        """Give all leases back and close the database. Closing twice does nothing."""
+        if not self.why_read_only and self._desk.held:
+            try:
+                await self._worker.write(self._desk.release_all)
+            except LogUnwritable as error:  # a dead process holds nothing: the leases are free all the same
+                self._catalogue.trouble = str(error)
+        await self._worker.stop()
+        self._catalogue.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def _note(self, info: SessionInfo) -> None:
+        self._catalogue.note(self.project, info)

@@ -1,0 +1,376 @@
+"""One session's place in the database: what its window remembers, and each step as a plain function of a connection.
+
+Everything here runs on the worker's thread inside its transaction. A step that writes returns the state it
+leads to; that becomes the memory only after the commit.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterable
+from pathlib import Path as FilePath
+from typing import TypeAlias
+
+import msgspec
+
+from tui.log import lease as leases
+from tui.log import segments
+from tui.log.entries import (
+    Answer,
+    Approved,
+    Body,
+    Entry,
+    Prompt,
+    Result,
+    ToolStarted,
+    UnknownBody,
+    decode_body,
+    encode_body,
+)
+from tui.log.errors import DuplicateResult, EntryNotFound, LeaseLost, LogUnwritable, SessionNotFound
+from tui.log.lease import Lease, Owner
+from tui.log.protocol import SessionInfo
+from tui.log.segments import Place
+from tui.messages import clean_json, new_id
+
+__all__ = ["Clock", "Db", "Desk", "State", "Track", "create", "info_of", "infos", "ref_of", "title_of", "trash"]
+
+Clock: TypeAlias = Callable[[], int]
+Db: TypeAlias = sqlite3.Connection
+TITLE_LETTERS = 80
+
+
+class Desk:
+    """What the open sessions of one store share. `held` belongs to the worker's thread."""
+
+    def __init__(self, clock: Clock, me: Owner) -> None:
+        self.clock = clock
+        self.me = me
+        self.held: set[Lease] = set()
+
+    def take(self, db: sqlite3.Connection, session: str) -> Lease:
+        """Take a lease inside a transaction. Raises `LeaseHeld`."""
+        return leases.take(db, session, self.me, self.clock(), leases.process_start)
+
+    def check(self, db: sqlite3.Connection, lease: Lease | None, session: str) -> None:
+        """Make sure a write may go on. Raises `LeaseLost`, or `LogUnwritable` for a window that only follows."""
+        if lease is None:
+            raise LogUnwritable(
+                f"Session {session} is open to follow only. Nothing was changed. Fork it to go on here."
+            )
+        try:
+            leases.check(db, lease, self.clock())
+        except LeaseLost:
+            self.held.discard(lease)
+            raise
+
+    def beat_all(self, db: sqlite3.Connection) -> None:
+        """Show a sign of life for all that is held, and notice what was taken over."""
+        for lease in tuple(self.held):
+            if not leases.beat(db, lease, self.clock()):
+                self.held.discard(lease)
+
+    def release_all(self, db: sqlite3.Connection) -> None:
+        """Give everything back at the end."""
+        for lease in tuple(self.held):
+            leases.release(db, lease)
+        self.held.clear()
+
+
+class State(msgspec.Struct, frozen=True):
+    """What a window remembers of its branch."""
+
+    leaf: str | None = None
+    path: segments.Path = ()
+
+    @property
+    def depth(self) -> int:
+        """Depth of the leaf, -1 without one."""
+        return self.path[0].high if self.path else -1
+
+    @property
+    def place(self) -> Place | None:
+        """Where the leaf is."""
+        return Place(self.path[0].segment, self.path[0].high) if self.path else None
+
+
+class _Row(msgspec.Struct, frozen=True):
+    leaf: Place | None
+    origin: Place | None
+    title: str
+
+
+class Track:
+    """A session as one window sees it: its state, and the steps on it."""
+
+    def __init__(self, desk: Desk, session: str, lease: Lease | None, state: State) -> None:
+        self.desk = desk
+        self.session = session
+        self.lease = lease
+        self.state = state
+
+    @property
+    def writable(self) -> bool:
+        """Whether the lease is still held, as far as is known."""
+        return self.lease in self.desk.held
+
+    def hold(self) -> None:
+        """Count the lease as held, once the transaction that took it is committed."""
+        if self.lease is not None:
+            self.desk.held.add(self.lease)
+
+    def settle(self, state: State) -> None:
+        """Take over the state a committed step led to."""
+        self.state = state
+
+    def current(self, db: sqlite3.Connection) -> segments.Path:
+        """Return the path to read: as remembered by the writer, as stored for a window that follows."""
+        if not self.writable:
+            self.settle(self._stored(db, _row(db, self.session)))
+        return self.state.path
+
+    def _stored(self, db: sqlite3.Connection, row: _Row) -> State:
+        """Return the state a row says, reusing what is remembered if only the leaf went on in its segment."""
+        if row.leaf == self.state.place:
+            return self.state
+        path = segments.path_to(db, row.leaf)
+        return State(segments.find_id(db, path, path[0].high) if path else None, path)
+
+    def load(self, db: sqlite3.Connection) -> None:
+        """Take over the stored state of a session just opened. Raises `SessionNotFound`."""
+        self.settle(self._stored(db, _row(db, self.session)))
+
+    def append(self, db: sqlite3.Connection, bodies: Iterable[Body]) -> tuple[State, tuple[Entry, ...]]:
+        """Insert entries after the stored leaf and move it. Raises `DuplicateResult` and what `Desk.check` raises."""
+        self.desk.check(db, self.lease, self.session)
+        row = _row(db, self.session)
+        state = self._stored(db, row)
+        now = self.desk.clock()
+        entries = tuple(_chained(state, bodies, now))
+        _refuse_duplicates(db, state.path, entries)
+        path = _open_segment(db, self.session, state)
+        for entry in entries:
+            kind, raw = encode_body(entry.body)
+            key = path[0].segment << 32 | entry.depth
+            values = (key, entry.id, kind, entry.time, ref_of(entry.body), raw)
+            db.execute("INSERT INTO entry(key, id, kind, time, ref, body) VALUES(?,?,?,?,?,?)", values)
+        state = State(entries[-1].id, segments.extend(path, len(entries)))
+        _move_leaf(db, self.session, state, now)
+        _follow_up(db, self.session, row.title, entries)
+        return state, entries
+
+    def move(self, db: sqlite3.Connection, entry_id: str) -> State:
+        """Move the leaf to an entry of this session's tree. Raises `EntryNotFound`."""
+        self.desk.check(db, self.lease, self.session)
+        path = segments.path_to(db, self.find(db, entry_id))
+        state = State(entry_id, path)
+        _move_leaf(db, self.session, state, self.desk.clock())
+        return state
+
+    def find(self, db: sqlite3.Connection, entry_id: str) -> Place:
+        """Return the place of an entry of this session's tree, inherited ones included. Raises `EntryNotFound`."""
+        found = db.execute("SELECT key FROM entry WHERE id=?", (entry_id,)).fetchone()
+        if found is None:
+            raise EntryNotFound(entry_id)
+        place = segments.place_of(found[0])
+        owner = db.execute("SELECT session FROM segment WHERE id=?", (place.segment,)).fetchone()
+        if owner is None or owner[0] != self.session:
+            inherited = segments.path_to(db, _row(db, self.session).origin)
+            if not segments.covers(inherited, place):
+                raise EntryNotFound(entry_id)
+        return place
+
+    def fork(self, db: sqlite3.Connection, entry_id: str | None) -> Track:
+        """Insert a session that begins after an entry; the leaf is looked up here and now (oh-my-pi#7474)."""
+        row = _row(db, self.session)
+        place = self.find(db, entry_id) if entry_id else row.leaf
+        cwd = db.execute("SELECT cwd FROM session WHERE id=?", (self.session,)).fetchone()[0]
+        path = segments.path_to(db, place)
+        at = segments.find_id(db, path, path[0].high) if path else None
+        child = create(db, self.desk, bytes(cwd), row.title)
+        if place is not None:
+            db.execute(
+                "UPDATE session SET leaf_segment=?, leaf_depth=?, origin_segment=?, origin_depth=? WHERE id=?",
+                (place.segment, place.depth, place.segment, place.depth, child.session),
+            )
+        db.execute("UPDATE session SET forked_from=?, forked_at=? WHERE id=?", (self.session, at, child.session))
+        child.settle(State(at, path))
+        return child
+
+    def put_scratch(self, db: sqlite3.Connection, name: str, data: bytes) -> None:
+        """Keep a small mutable row."""
+        self.desk.check(db, self.lease, self.session)
+        db.execute("INSERT OR REPLACE INTO scratch(session, name, data) VALUES(?,?,?)", (self.session, name, data))
+
+    def scratch(self, db: sqlite3.Connection, name: str) -> bytes:
+        """Return a mutable row, empty where there is none."""
+        found = db.execute("SELECT data FROM scratch WHERE session=? AND name=?", (self.session, name)).fetchone()
+        return bytes(found[0]) if found else b""
+
+    def set_title(self, db: sqlite3.Connection, title: str) -> None:
+        """Name the session."""
+        self.desk.check(db, self.lease, self.session)
+        db.execute("UPDATE session SET title=? WHERE id=?", (_utf8(title_of(title)), self.session))
+
+
+def create(db: sqlite3.Connection, desk: Desk, cwd: bytes, title: str = "") -> Track:
+    """Insert an empty session and take its lease."""
+    now = desk.clock()
+    session = new_id(now)
+    db.execute(
+        "INSERT INTO session(id, created, updated, recent, cwd, title) "
+        "VALUES(?,?,?,(SELECT coalesce(max(recent), 0) + 1 FROM session),?,?)",
+        (session, now, now, cwd, _utf8(title)),
+    )
+    return Track(desk, session, desk.take(db, session), State())
+
+
+def _row(db: sqlite3.Connection, session: str) -> _Row:
+    found = db.execute(
+        "SELECT leaf_segment, leaf_depth, origin_segment, origin_depth, title FROM session WHERE id=?", (session,)
+    ).fetchone()
+    if found is None:
+        raise SessionNotFound(session)
+    leaf = None if found[0] is None or found[1] is None else Place(found[0], found[1])
+    origin = None if found[2] is None or found[3] is None else Place(found[2], found[3])
+    return _Row(leaf, origin, bytes(found[4]).decode("utf-8", "replace"))
+
+
+def _chained(state: State, bodies: Iterable[Body], now: int) -> Iterable[Entry]:
+    parent, depth = state.leaf, state.depth
+    for body in bodies:
+        depth += 1
+        entry = Entry(new_id(now), parent, depth, now, _storable(body))
+        yield entry
+        parent = entry.id
+
+
+def _storable(body: Body) -> Body | UnknownBody:
+    """Return a body as it will be read back; text nobody cleaned must not stop the journal."""
+    try:
+        encode_body(body)
+    except UnicodeEncodeError:
+        kind = str(body.__struct_config__.tag)
+        return decode_body(kind, msgspec.json.encode(clean_json(msgspec.to_builtins(body))))
+    return body
+
+
+def ref_of(body: Body | UnknownBody) -> str | None:
+    """Return what an entry is about, for look-ups: the call id, or for a prompt the waiting message it delivers."""
+    match body:
+        case Result():
+            return body.message.call_id
+        case ToolStarted() | Approved():
+            return body.call_id
+        case Prompt():
+            return body.queued or None
+        case _:
+            return None
+
+
+def _refuse_duplicates(db: sqlite3.Connection, path: segments.Path, entries: Iterable[Entry]) -> None:
+    """One result per call and path: the first durable one wins, a late one is not written (dsh-desktop#114)."""
+    seen: set[str] = set()
+    for entry in entries:
+        if not isinstance(entry.body, Result):
+            continue
+        call = entry.body.message.call_id
+        if call in seen or segments.find_ref(db, path, call, "result") is not None:
+            raise DuplicateResult(call)
+        seen.add(call)
+
+
+def _open_segment(db: sqlite3.Connection, session: str, state: State) -> segments.Path:
+    """Return the path with a newest span that may grow: a new segment unless the leaf is the tip of an own one."""
+    place = state.place
+    if place is not None and _is_own_tip(db, session, place):
+        return state.path
+    start = state.depth + 1
+    made = db.execute(
+        "INSERT INTO segment(session, parent_segment, parent_depth, start_depth) VALUES(?,?,?,?)",
+        (session, place and place.segment, place and place.depth, start),
+    )
+    assert made.lastrowid is not None
+    return (segments.Span(made.lastrowid, start, start - 1), *state.path)
+
+
+def _is_own_tip(db: sqlite3.Connection, session: str, place: Place) -> bool:
+    following = segments.key_of(place) + 1
+    if db.execute("SELECT 1 FROM entry WHERE key=?", (following,)).fetchone():
+        return False
+    owner = db.execute("SELECT session FROM segment WHERE id=?", (place.segment,)).fetchone()
+    return owner is not None and owner[0] == session
+
+
+def _move_leaf(db: sqlite3.Connection, session: str, state: State, now: int) -> None:
+    place = state.place
+    assert place is not None
+    db.execute(
+        "UPDATE session SET leaf_segment=?, leaf_depth=?, updated=?, "
+        "recent=(SELECT max(recent) FROM session) + (recent < (SELECT max(recent) FROM session)) WHERE id=?",
+        (place.segment, place.depth, now, session),
+    )
+
+
+def _follow_up(db: sqlite3.Connection, session: str, title: str, entries: Iterable[Entry]) -> None:
+    """Write what goes with some kinds: a first prompt names the session, an answer ends the growing one."""
+    for entry in entries:
+        match entry.body:
+            case Prompt(origin="authored") if not title:
+                title = title_of(entry.body.message.authored)
+                db.execute("UPDATE session SET title=? WHERE id=?", (_utf8(title), session))
+            case Answer():
+                db.execute("DELETE FROM scratch WHERE session=? AND name='partial'", (session,))
+            case _:
+                pass
+
+
+def title_of(text: str) -> str:
+    """Return the first line of a text that says anything, at most 80 characters."""
+    line = next((line.strip() for line in text.split("\n") if line.strip()), "")
+    return line if len(line) <= TITLE_LETTERS else line[: TITLE_LETTERS - 1].rstrip() + "…"
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
+
+
+def trash(db: sqlite3.Connection, session: str, *, trashed: bool) -> None:
+    """Mark a session as thrown away, or not. Raises `SessionNotFound`."""
+    if not db.execute("UPDATE session SET trashed=? WHERE id=?", (int(trashed), session)).rowcount:
+        raise SessionNotFound(session)
+
+
+_INFO = "SELECT id, title, cwd, created, updated, recent, leaf_depth, trashed, forked_from, forked_at FROM session "
+
+
+def infos(db: sqlite3.Connection, limit: int, before: int | None, *, trashed: bool) -> list[SessionInfo]:
+    """Return sessions, the most recently used first."""
+    where = "WHERE recent < ? AND trashed <= ? ORDER BY recent DESC LIMIT ?"
+    rows = db.execute(_INFO + where, (2**62 if before is None else before, int(trashed), limit))
+    return [_info(row) for row in rows]
+
+
+def info_of(db: sqlite3.Connection, session: str) -> SessionInfo:
+    """Return one session. Raises `SessionNotFound`."""
+    row = db.execute(_INFO + "WHERE id=?", (session,)).fetchone()
+    if row is None:
+        raise SessionNotFound(session)
+    return _info(row)
+
+
+def _info(row: tuple[str, bytes, bytes, int, int, int, int | None, int, str | None, str | None]) -> SessionInfo:
+    session, title, cwd, created, updated, recent, depth, trashed, origin, at = row
+    return SessionInfo(
+        id=session,
+        title=bytes(title).decode("utf-8", "replace"),
+        cwd=FilePath(os.fsdecode(bytes(cwd))),
+        created=created,
+        updated=updated,
+        recent=recent,
+        entries=0 if depth is None else depth + 1,
+        trashed=bool(trashed),
+        forked_from=origin or "",
+        forked_at=at or "",
+    )
