@@ -132,7 +132,8 @@ def _positive(amount: Amount, *, allow_zero: bool) -> Amount | Malformed:
 def resolve(given: Given, window: int, *, overhead: int | None = None) -> Thresholds | ConfigurationError:
     """Return the thresholds for a window of `window` tokens, or the first error.
 
-    `overhead` is the tokens of system prompt and tool descriptions; None is not measured yet. Called again whenever the model or
+    `overhead` is the tokens of system prompt and tool descriptions; None is not measured yet. Called again
+    whenever the model or
     its window changes.
     """
     if window <= 0:
