@@ -13,7 +13,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from tui.plain import plain_line
 
@@ -22,15 +22,15 @@ __all__ = ["crash_report", "install"]
 Hook: TypeAlias = Callable[[type[BaseException], BaseException, TracebackType | None], None]
 
 
-def install(folder: Path) -> None:
-    """Make every uncaught error end in one sentence; its report goes to `folder`/crashes."""
-    sys.excepthook = _hook(folder / "crashes")
+def install(data: Callable[[], Path]) -> None:
+    """Make every uncaught error end in one sentence; its report goes to `crashes` in the folder `data` finds."""
+    sys.excepthook = _hook(data)
 
 
-def _hook(folder: Path) -> Hook:
+def _hook(data: Callable[[], Path]) -> Hook:
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         what = plain_line(f"{kind.__name__}: {_first(error)}", 300)
-        where = crash_report(folder, error, trace, datetime.now(UTC))
+        where = crash_report(data() / "crashes", error, trace, datetime.now(UTC))
         kept = f"The report is in {plain_line(str(where))}." if where else "No report could be written."
         sentence = f"clew: an error that should not happen ended it ({what}). What was saved is kept. {kept}"
         sys.stderr.write(sentence + "\n")
@@ -40,8 +40,8 @@ def _hook(folder: Path) -> Hook:
 
 def _first(error: BaseException) -> BaseException:
     """Return the innermost first error of a group: the one that says something."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+    if isinstance(error, BaseExceptionGroup):
+        return _first(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
     return error
 
 

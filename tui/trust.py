@@ -144,7 +144,7 @@ def remember(home: Path, project: ProjectFiles, *, trusted: bool) -> None:
 
 def changes(before: Decision | None, project: ProjectFiles) -> str:
     """Return the difference between what was decided about and what is there now, safe to print."""
-    old = {} if before is None else before.files
+    old: Mapping[str, str] = {} if before is None else before.files
     new = {plain_line(name): _as_text(content) for name, content in project.files.items()}
     lines: list[str] = []
     for name in sorted({*old, *new}):

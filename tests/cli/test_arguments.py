@@ -1,0 +1,152 @@
+"""The command line as a contract: what each form of a call asks for."""
+
+from __future__ import annotations
+
+import pytest
+
+from tui.arguments import COMMANDS, RESERVED, Arguments, CommandArguments, UsageError, help_text, parse
+from tui.cli import front_for, message_of
+from tui.messages import Attachment, Text
+
+
+def prompt(*argv: str) -> Arguments:
+    asked = parse(argv)
+    assert isinstance(asked, Arguments)
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["fix it"], "fix it"),
+        (["fix", "it"], "fix it"),
+        (["--", "log", "the", "errors"], "log the errors"),
+        (["--", "log the errors"], "log the errors"),
+        (["log the errors"], "log the errors"),
+        (["- a list"], "- a list"),
+        (["--", "--version"], "--version"),
+        (["--", "a", "--", "b"], "a -- b"),
+        (["--model", "m", "fix", "--verbose", "it"], "fix it"),
+        (["  kept\n as it is\t"], "  kept\n as it is\t"),
+        (["bad \udcff byte"], "bad \ufffd byte"),
+        ([], None),
+    ],
+)
+def test_a_prompt_is_what_was_written(argv: list[str], words: str | None) -> None:
+    assert prompt(*argv).prompt == words
+
+
+@pytest.mark.parametrize(
+    ("argv", "printed", "words"),
+    [
+        (["-p", "hi"], "hi", None),
+        (["-phi"], "hi", None),
+        (["--print=-x"], "-x", None),
+        (["-p", "log"], "log", None),
+        (["-p"], "", None),
+        (["-p", "--", "log", "it"], "", "log it"),
+    ],
+)
+def test_print_takes_one_prompt(argv: list[str], printed: str, words: str | None) -> None:
+    asked = prompt(*argv)
+    assert (asked.print, asked.prompt) == (printed, words)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_word_wins(name: str) -> None:
+    assert parse([name]) == CommandArguments(name=name)
+    assert parse(["--cwd", "d", name]) == CommandArguments(name=name, cwd="d")
+
+
+def test_commands_take_what_they_know() -> None:
+    assert parse(["doctor", "ab12", "--json"]) == CommandArguments(name="doctor", id="ab12", json=True)
+    assert parse(["log", "ab12"]) == CommandArguments(name="log", id="ab12")
+    assert parse(["sessions", "--help"]) == CommandArguments(name="sessions", help=True)
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        *(([word], "comes later") for word in RESERVED),
+        (["run", "plan.toml"], "clew -- run"),
+        (["sessions", "more"], "no more words"),
+        (["log", "a", "b"], "one ID"),
+        (["log", "--json"], "JSON already"),
+        (["models", "--model", "m"], "no other option"),
+        (["sessions", "-p"], "no other option"),
+        (["--json"], "--mode json"),
+        (["--nope"], "--nope"),
+        (["--mod", "x"], "--mod"),
+        (["--mode", "xml"], "xml"),
+        (["--model"], "--model"),
+        (["-p", "a", "b"], "quotes"),
+        (["-c", "-r", "x"], "Only one"),
+        (["-c", "--no-session"], "Only one"),
+    ],
+)
+def test_what_cannot_be_used_is_one_sentence(argv: list[str], words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse(argv)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_options_of_the_contract() -> None:
+    asked = prompt("-r", "ab", "--cwd", "d", "--verbose", "go on")
+    assert (asked.resume, asked.cwd, asked.verbose, asked.prompt) == ("ab", "d", True, "go on")
+    assert prompt("-c").newest
+    assert prompt("--resume").resume == ""
+    assert prompt("--no-session").no_session
+    assert prompt("--mode", "json", "x").mode == "json"
+    flags = prompt("--model", "m", "--base-url", "u", "--window", "9", "--approve", "all", "--theme", "t").flags
+    assert {name: value for name, value in flags.items() if value} == {
+        "model": "m",
+        "base_url": "u",
+        "window": "9",
+        "approve": "all",
+        "theme": "t",
+    }
+
+
+def test_help_names_every_option_and_command() -> None:
+    shown = help_text()
+    options = (
+        "--print --mode --continue --resume --no-session --model --provider --base-url --window --approve --cwd --theme"
+    )
+    for word in (*options.split(), "--verbose", "--version", *COMMANDS, "130"):
+        assert word in shown
+    assert "compact" not in shown
+
+
+@pytest.mark.parametrize(
+    ("argv", "terminals", "term", "front"),
+    [
+        ([], True, "xterm", "app"),
+        (["hi"], True, "xterm-256color", "app"),
+        (["hi"], False, "xterm", "headless"),
+        (["-p", "hi"], True, "xterm", "headless"),
+        (["-p", "hi"], True, "dumb", "headless"),
+        (["--mode", "json", "hi"], True, "xterm", "headless"),
+        (["hi"], False, "dumb", "headless"),
+    ],
+)
+def test_the_front_end_is_decided_once(argv: list[str], terminals: bool, term: str, front: str) -> None:
+    assert front_for(prompt(*argv), terminals=terminals, term=term) == front
+
+
+@pytest.mark.parametrize(("terminals", "term"), [(False, "xterm"), (True, "dumb"), (True, ""), (True, "unknown")])
+def test_no_app_without_a_terminal_that_can_show_it(terminals: bool, term: str) -> None:
+    with pytest.raises(UsageError, match="clew -p PROMPT"):
+        front_for(prompt(), terminals=terminals, term=term)
+
+
+def test_piped_input_stands_beside_the_authored_words() -> None:
+    piped = Attachment(name="stdin", text="data\n")
+    both = message_of("look at this ", piped)
+    assert both is not None
+    assert both.content == (Text("look at this "), piped)
+    assert both.authored == "look at this "
+    alone = message_of("", piped)
+    assert alone is not None
+    assert alone.content == (piped,)
+    assert message_of(" \n", None) is None

@@ -1,0 +1,189 @@
+"""The command line as data: a table of options, and a parser made from it.
+
+A sub-command word wins as the first plain word; what follows `--` is always a prompt.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NoReturn, TypeAlias, cast
+
+import msgspec
+
+from tui import __version__
+from tui.messages import clean
+from tui.settings import KEYS
+
+__all__ = ["COMMANDS", "RESERVED", "Arguments", "CommandArguments", "UsageError", "help_text", "parse", "version_text"]
+
+Command: TypeAlias = Literal["sessions", "log", "doctor", "models"]
+COMMANDS: Mapping[str, str] = {
+    "sessions": "list the sessions of this directory",
+    "log": "print every entry of a session, one JSON object a line",
+    "doctor": "check the sessions of this directory, or one",
+    "models": "list the models that can be used",
+}
+RESERVED = ("run", "info", "export", "import")
+"""Words kept for commands that come later."""
+_TAKES_ID = ("log", "doctor")
+_TAKES_JSON = ("sessions", "doctor", "models")
+
+_TOP = """\
+usage: clew [OPTIONS] [PROMPT]       open the app, with PROMPT sent at once
+       clew -p PROMPT [OPTIONS]      print the final answer and leave
+       clew COMMAND [ID] [--json]    {commands}
+
+A command word wins; `clew -- log the errors` is a prompt. Input on stdin is added to the prompt.
+"""
+_END = """\
+exit status: 0 answered, 1 error, 2 usage, 3 paused by a bound, 4 needs a person, 130 interrupted
+"""
+
+
+class UsageError(Exception):
+    """Arguments that cannot be used. `str()` is one sentence."""
+
+
+class Arguments(msgspec.Struct, frozen=True):
+    """What a call asks for, apart from the settings among its flags."""
+
+    prompt: str | None = None
+    print: str | None = None
+    """The prompt of `-p`; empty where it was given without one."""
+    mode: Literal["text", "json"] | None = None
+    newest: bool = False
+    resume: str | None = None
+    """The id of `-r`; empty where it was given without one."""
+    no_session: bool = False
+    cwd: str | None = None
+    verbose: bool = False
+    help: bool = False
+    version: bool = False
+    flags: Mapping[str, str | None] = {}
+    """The settings among the flags, unchecked, by field."""
+
+
+class CommandArguments(msgspec.Struct, frozen=True):
+    """A sub-command with what it was given."""
+
+    name: str
+    id: str = ""
+    json: bool = False
+    cwd: str | None = None
+    help: bool = False
+
+
+_OWN: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
+    (
+        ("-p", "--print"),
+        {"nargs": "?", "const": "", "metavar": "PROMPT", "help": "print the final answer; all else goes to stderr"},
+    ),
+    (
+        ("--mode",),
+        {"choices": ("text", "json"), "help": "what is printed: the answer, or every event as a line of JSON"},
+    ),
+    (
+        ("-c", "--continue"),
+        {"dest": "newest", "action": "store_true", "help": "go on with the newest session of this directory"},
+    ),
+    (("-r", "--resume"), {"nargs": "?", "const": "", "metavar": "ID", "help": "go on with a session"}),
+    (("--no-session",), {"action": "store_true", "help": "keep nothing on disk"}),
+    (("--cwd",), {"metavar": "DIR", "help": "work in this directory"}),
+    (("--verbose",), {"action": "store_true", "help": "with -p: show how full the context is"}),
+    (("--version",), {"action": "store_true", "help": "show the version"}),
+    (("-h", "--help"), {"action": "store_true", "help": "show this"}),
+)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports instead of printing and leaving."""
+
+    def __init__(self) -> None:
+        super().__init__(prog="clew", add_help=False, allow_abbrev=False, usage=argparse.SUPPRESS)
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+
+def _parser() -> _Parser:
+    parser = _Parser()
+    for names, how in _OWN[:-2]:
+        parser.add_argument(*names, **how)
+    for key in KEYS:
+        if key.flag:
+            parser.add_argument(
+                key.option, metavar=key.metavar, dest=key.name, help=argparse.SUPPRESS if key.later else key.help
+            )
+    for names, how in _OWN[-2:]:
+        parser.add_argument(*names, **how)
+    parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
+    return parser
+
+
+def help_text() -> str:
+    """Return what `--help` prints."""
+    commands = f"\n{' ' * 37}".join(f"{name}: {what}" for name, what in COMMANDS.items())
+    options = _parser().format_help().partition("options:\n")[2]
+    return f"{_TOP.format(commands=commands)}\n{options}\n{_END}"
+
+
+def parse(argv: Sequence[str]) -> Arguments | CommandArguments:
+    """Return what `argv` (without the program's name) asks for. Raises `UsageError`."""
+    before, literal = _split(argv)
+    parser = _parser()
+    parser.add_argument("--json", action="store_true")
+    found = vars(parser.parse_intermixed_args(before))
+    words = cast("list[str]", found.pop("words"))
+    as_json = bool(found.pop("json"))
+    if words and words[0] in RESERVED:
+        raise UsageError(f"`clew {words[0]}` comes later; as a prompt it is written `clew -- {words[0]} …`.")
+    if words and words[0] in COMMANDS:
+        return _command(words, literal, found, as_json=as_json)
+    if as_json:
+        raise UsageError("--json belongs to a command; the events of a prompt come with --mode json.")
+    return _arguments(words + literal, found)
+
+
+def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    if "--" not in argv:
+        return list(argv), []
+    at = list(argv).index("--")
+    return list(argv[:at]), list(argv[at + 1 :])
+
+
+def _command(words: list[str], literal: list[str], found: dict[str, Any], *, as_json: bool) -> CommandArguments:
+    name, rest = words[0], words[1:] + literal
+    most = 1 if name in _TAKES_ID else 0
+    if len(rest) > most:
+        raise UsageError(
+            f"`clew {name}` takes {'one ID' if most else 'no more words'}; a prompt is written `clew -- {name} …`."
+        )
+    if as_json and name not in _TAKES_JSON:
+        raise UsageError(f"`clew {name}` has no --json: its lines are JSON already.")
+    if any(value not in (None, False) for option, value in found.items() if option not in ("cwd", "help")):
+        raise UsageError(f"`clew {name}` takes --json and --cwd, no other option.")
+    return CommandArguments(
+        name=name, id=clean("".join(rest)), json=as_json, cwd=found["cwd"], help=bool(found["help"])
+    )
+
+
+def _arguments(words: list[str], found: dict[str, Any]) -> Arguments:
+    flags = {key.name: _cleaned(found.pop(key.name)) for key in KEYS if key.flag}
+    if found["print"] and words:
+        raise UsageError("-p takes one PROMPT: put it in quotes.")
+    chosen = [word for word, on in (("-c", found["newest"]), ("-r", found["resume"] is not None)) if on]
+    if len(chosen) > 1 or (chosen and found["no_session"]):
+        raise UsageError("Only one of -c, -r and --no-session can be used.")
+    for name in ("print", "resume"):
+        found[name] = _cleaned(found[name])
+    return Arguments(prompt=clean(" ".join(words)) if words else None, flags=flags, **found)
+
+
+def _cleaned(value: str | None) -> str | None:
+    return None if value is None else clean(value)
+
+
+def version_text() -> str:
+    """Return what `--version` prints."""
+    return f"clew {__version__}\n"

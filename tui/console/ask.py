@@ -1,0 +1,40 @@
+"""Questions asked on the plain terminal before the app opens."""
+
+from __future__ import annotations
+
+import sys
+from typing import Literal
+
+from tui.trust import Decision, ProjectFiles, changes
+
+__all__ = ["ask_trust", "choose_session"]
+
+
+def ask_trust(project: ProjectFiles, before: Decision | None) -> Literal["yes", "no", "never"]:
+    """Show what a project brings along, or what of it changed, and ask whether it may be used."""
+    new = before is None
+    _show(f"This project {'brings settings of its own' if new else 'has changed its settings'}, in .clew:\n")
+    _show(changes(before, project) + "\n")
+    _show("They can choose the model, the server's address and what tools may do unasked.")
+    answer = _answer("Use them? [y]es, [N]o for now, ne[v]er like this: ")
+    match answer:
+        case "y" | "yes":
+            return "yes"
+        case "v" | "never":
+            return "never"
+        case _:
+            return "no"
+
+
+def _show(text: str) -> None:
+    sys.stderr.write(text + "\n")
+
+
+def _answer(question: str) -> str:
+    """Return the answer in lower case. What was typed before the question could be read does not count."""
+    import termios
+
+    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+    sys.stderr.write(question)
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower()

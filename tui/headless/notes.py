@@ -1,0 +1,58 @@
+"""What print mode tells on stderr while it works: one plain line for what is worth knowing."""
+
+from __future__ import annotations
+
+from tui.agent.events import AgentEvent, EntryAdded, Failed, RetryWaiting, UsageChanged
+from tui.log.entries import Answer, Notice, Result, Settled
+from tui.messages import ToolCall
+from tui.plain import plain_line
+
+__all__ = ["ending_note", "notes", "usage_note"]
+
+
+def notes(event: AgentEvent) -> list[str]:
+    """Return the lines for one event, safe to print."""
+    match event:
+        case EntryAdded(entry=entry):
+            return _entry_notes(entry.body)
+        case RetryWaiting(reason=reason, attempt=attempt, of=of, seconds=seconds):
+            return [plain_line(f"retry {attempt} of {of} in {seconds:.0f} s: {reason}")]
+        case Failed(message=message):
+            return [plain_line(message)]
+        case _:
+            return []
+
+
+def _entry_notes(body: object) -> list[str]:
+    match body:
+        case Answer(message=message):
+            return [_call_note(call) for call in message.calls]
+        case Notice(text=text):
+            return [plain_line(text)]
+        case Result(message=result, refused=refused) if refused or result.is_error:
+            word = f"{result.name} {'refused' if refused else 'failed'}"
+            return [plain_line(f"{word}: {result.text}")]
+        case _:
+            return []
+
+
+def _call_note(call: ToolCall) -> str:
+    """Return a call as one line: its name and its first telling argument."""
+    telling = (call.arguments.get(name) for name in ("command", "path", "pattern"))
+    return plain_line(f"{call.name} {next((value for value in telling if isinstance(value, str)), '')}".rstrip(), 200)
+
+
+def ending_note(settled: Settled) -> str:
+    """Return why an exchange ended without a complete answer; empty where it has one."""
+    if settled.reason == "answered":
+        return ""
+    detail = settled.detail or "No complete answer was given."
+    return plain_line(f"{settled.reason}: {detail}")
+
+
+def usage_note(usage: UsageChanged) -> str:
+    """Return how full the context is, in words."""
+    if usage.tokens is None:
+        return f"context: unknown of {usage.window:,} tokens"
+    share = usage.tokens * 100 // max(usage.window, 1)
+    return f"context: {usage.tokens:,} of {usage.window:,} tokens ({share} %, {usage.source})"

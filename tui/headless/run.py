@@ -1,0 +1,131 @@
+"""Runs one exchange without a screen: opens the session, sends the message, follows it to its end.
+
+SIGINT, SIGTERM and SIGHUP interrupt the exchange; a second one leaves at once. What was said is kept
+either way.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+
+import anyio
+import anyio.abc
+import msgspec
+
+from tui.agent.agent import Agent, AgentStoppedError
+from tui.agent.events import AgentEvent, ApprovalAsked, PhaseChanged, UsageChanged
+from tui.agent.session import SessionOptions, open_session
+from tui.headless.outcome import Ended, Exchanged, Exit, Opened, status_of
+from tui.headless.sinks import Sink
+from tui.log.entries import Settled
+from tui.log.errors import LogError
+from tui.messages import UserMessage
+from tui.models.base import ModelError
+from tui.streams import say
+
+__all__ = ["Headless", "run"]
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_NOBODY = "There is nobody to ask in this mode; --approve edits or --approve all allows it."
+_GONE = "The reader of the output has gone, so the exchange was stopped. What was said is kept."
+
+
+class Headless(msgspec.Struct, frozen=True):
+    """One call of print or JSON mode."""
+
+    options: SessionOptions
+    message: UserMessage
+    sink: Sink
+    usage: Callable[[UsageChanged], str] | None = None
+    """Says how full the context is, for `--verbose`."""
+
+
+def run(call: Headless) -> Exit:
+    """Run one exchange in an event loop of its own; return its exit status."""
+    return anyio.run(_Run(call).main)
+
+
+class _Run:
+    """One exchange, and the signals that end it."""
+
+    def __init__(self, call: Headless) -> None:
+        self._call = call
+        self._agent: Agent | None = None
+        self._exchanged = Exchanged()
+        self._usage: UsageChanged | None = None
+        self._gone = False
+
+    async def main(self) -> Exit:
+        """Return the exit status."""
+        settled = Settled("interrupted", "Stopped at once.")
+        try:
+            async with anyio.create_task_group() as group:
+                await group.start(self._watch, group)
+                settled = await self._session()
+                group.cancel_scope.cancel()
+        except* (LogError, ModelError, AgentStoppedError, OSError) as errors:
+            settled = Settled("error", " ".join(str(error) for error in _flat(errors)))
+        return self._end(settled)
+
+    def _end(self, settled: Settled) -> Exit:
+        status = status_of(settled, refused=self._exchanged.refused)
+        if self._usage is not None and self._call.usage is not None:
+            say(self._call.usage(self._usage))
+        self._write(lambda: self._call.sink.end(Ended(status, settled, self._exchanged.text)))
+        return Exit.ERROR if self._gone else status
+
+    async def _watch(
+        self, group: anyio.abc.TaskGroup, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+    ) -> None:
+        asked = False
+        with anyio.open_signal_receiver(*_SIGNALS) as signals:
+            task_status.started()
+            async for _ in signals:
+                if asked or self._agent is None:
+                    group.cancel_scope.cancel()
+                else:
+                    asked = True
+                    group.start_soon(self._agent.interrupt)
+
+    async def _session(self) -> Settled:
+        options = self._call.options
+        async with open_session(options, report=say) as agent:
+            events = agent.subscribe()
+            opened = Opened(agent.session_id, options.cwd, agent.model_info, options.persist)
+            self._write(lambda: self._call.sink.begin(opened))
+            await agent.send(self._call.message)
+            self._agent = agent
+            async for event in events:
+                self._see(agent, event)
+                if self._gone or (isinstance(event, PhaseChanged) and event.phase == "idle"):
+                    break
+            if self._gone:
+                await agent.interrupt()
+            return await agent.settled()
+
+    def _see(self, agent: Agent, event: AgentEvent) -> None:
+        self._exchanged.see(event)
+        if isinstance(event, UsageChanged):
+            self._usage = event
+        if isinstance(event, ApprovalAsked):
+            agent.answer(event.call_id, allowed=False, reason=_NOBODY)
+        self._write(lambda: self._call.sink.event(event))
+
+    def _write(self, write: Callable[[], None]) -> None:
+        """Write to the sink until its reader has gone; then say so, once."""
+        if self._gone:
+            return
+        try:
+            write()
+        except BrokenPipeError:
+            self._gone = True
+            say(_GONE)
+
+
+def _flat(group: BaseExceptionGroup[Exception]) -> Iterator[Exception]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _flat(error)
+        else:
+            yield error
