@@ -5,6 +5,7 @@ of the history. Knows no provider and no screen.
 """
 
 from tui.log.catalogue import Found, find_session, rebuild
+from tui.log.check import Finding, check
 from tui.log.errors import (
     AmbiguousSession,
     Damaged,
@@ -28,6 +29,7 @@ __all__ = [
     "Damaged",
     "DuplicateResult",
     "EntryNotFound",
+    "Finding",
     "Found",
     "LeaseHeld",
     "LeaseLost",
@@ -42,6 +44,7 @@ __all__ = [
     "SessionNotFound",
     "SqliteUnfit",
     "Store",
+    "check",
     "find_session",
     "now_ms",
     "rebuild",

@@ -47,7 +47,7 @@ class Started(msgspec.Struct, frozen=True, tag="started", omit_defaults=True):
 
 
 class Prompt(msgspec.Struct, frozen=True, tag="prompt", omit_defaults=True):
-    """A message to the model. `queued` is the id of the waiting message it delivers. Opens an exchange unless it is a steer."""
+    """A message to the model; opens an exchange unless it is a steer. `queued` is the waiting message it delivers."""
 
     message: UserMessage
     origin: Origin = "authored"
@@ -83,7 +83,10 @@ class Result(msgspec.Struct, frozen=True, tag="result", omit_defaults=True):
     """sha256 of the whole output, where the model got a part."""
     seconds: float = 0.0
     refused: str = ""
-    """Why it did not run at all: `denied`, `not-started`, `unknown`, `bad-arguments`, `handoff`, `hard`, `invalid-config`."""
+    """Why it did not run at all.
+
+    One of `denied`, `not-started`, `unknown`, `bad-arguments`, `handoff`, `hard`, `invalid-config`.
+    """
 
 
 class Waiting(msgspec.Struct, frozen=True):

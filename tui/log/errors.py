@@ -39,7 +39,7 @@ class SqliteUnfit(LogError):
 
 
 class LogUnwritable(LogError):
-    """Disk full, read-only, locked for too long, or an I/O error. The transaction was rolled back: nothing is half written."""
+    """Disk full, read-only, locked for too long, or an I/O error. It was rolled back: nothing is half written."""
 
 
 class LeaseHeld(LogError):
@@ -120,6 +120,7 @@ class DuplicateResult(LogError):
 
     def __init__(self, call_id: str) -> None:
         super().__init__(
-            f"Call {call_id} already has its result. The first one is kept; this one was not written. Nothing needs doing."
+            f"Call {call_id} already has its result. The first one is kept; this one was not written. "
+            "Nothing needs doing."
         )
         self.call_id = call_id

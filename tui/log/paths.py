@@ -27,8 +27,39 @@ __all__ = [
 ]
 
 _NETWORK = frozenset(
-    "nfs nfs4 cifs smb smb2 smb3 smbfs afpfs afs ncpfs 9p v9fs drvfs ceph glusterfs lustre gpfs beegfs "
-    "orangefs pvfs2 virtiofs vboxsf prl_fs vmhgfs webdav davfs coda ocfs2 gfs2 osxfs macfuse".split()
+    [
+        "nfs",
+        "nfs4",
+        "cifs",
+        "smb",
+        "smb2",
+        "smb3",
+        "smbfs",
+        "afpfs",
+        "afs",
+        "ncpfs",
+        "9p",
+        "v9fs",
+        "drvfs",
+        "ceph",
+        "glusterfs",
+        "lustre",
+        "gpfs",
+        "beegfs",
+        "orangefs",
+        "pvfs2",
+        "virtiofs",
+        "vboxsf",
+        "prl_fs",
+        "vmhgfs",
+        "webdav",
+        "davfs",
+        "coda",
+        "ocfs2",
+        "gfs2",
+        "osxfs",
+        "macfuse",
+    ]
 )
 
 

@@ -71,12 +71,12 @@ def path_to(db: sqlite3.Connection, leaf: Place | None) -> Path:
     """Return the path that ends at a leaf: one look-up for each branching point on it."""
     spans: list[Span] = []
     while leaf is not None:
-        row = db.execute("SELECT parent_segment, parent_depth, start_depth FROM segment WHERE id=?", (leaf.segment,))
-        parent, parent_depth, start = row.fetchone() or (None, None, None)
-        if start is None or start > leaf.depth or (parent is None) != (start == 0) or (parent or 0) >= leaf.segment:
+        row = db.execute("SELECT parent_segment, start_depth FROM segment WHERE id=?", (leaf.segment,))
+        parent, start = row.fetchone() or (None, -1)
+        if not 0 <= start <= leaf.depth or (parent is None) != (start == 0) or (parent or 0) >= leaf.segment:
             return (*spans, Span(0, 0, leaf.depth))  # lost: whoever reads it is told so
         spans.append(Span(leaf.segment, start, leaf.depth))
-        leaf = None if parent is None else Place(parent, parent_depth)
+        leaf = None if parent is None else Place(parent, start - 1)
     return tuple(spans)
 
 
@@ -88,6 +88,16 @@ def extend(path: Path, count: int) -> Path:
 def covers(path: Path, place: Place) -> bool:
     """Whether a place lies on a path."""
     return any(span.segment == place.segment and span.low <= place.depth <= span.high for span in path)
+
+
+class _Window(msgspec.Struct, frozen=True):
+    """Which depths are wanted, inclusive, how many at most, and from which end they are counted."""
+
+    low: int
+    high: int
+    limit: int
+    direction: Literal["down", "up"]
+    budget: int
 
 
 _READ = {
@@ -115,7 +125,7 @@ def read(
     if high < low or limit <= 0:
         return []
     try:
-        rows = _collect(db, path, low, high, limit, direction, budget)
+        rows = _collect(db, path, _Window(low, high, limit, direction, budget))
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CORRUPT:
             raise
@@ -127,28 +137,26 @@ def read(
     return _entries(db, path, rows)
 
 
-def _collect(
-    db: sqlite3.Connection, path: Path, low: int, high: int, limit: int, direction: Literal["down", "up"], budget: int
-) -> list[Row] | None:
+def _collect(db: sqlite3.Connection, path: Path, window: _Window) -> list[Row] | None:
     """Scan the spans; None where a depth is missing."""
     rows: list[Row] = []
     size = 0
-    step = -1 if direction == "down" else 1
-    wanted = high if direction == "down" else low
-    for span in path if direction == "down" else reversed(path):
-        ends = (max(low, span.low), min(high, span.high))
-        if ends[0] > ends[1]:
+    down = window.direction == "down"
+    wanted = window.high if down else window.low
+    for span in path if down else reversed(path):
+        low, high = max(window.low, span.low), min(window.high, span.high)
+        if low > high:
             continue
-        keys = (span.segment << 32 | ends[0], span.segment << 32 | ends[1])
-        for row in db.execute(_READ[direction], (*keys, limit - len(rows))):
+        keys = (span.segment << 32 | low, span.segment << 32 | high)
+        for row in db.execute(_READ[window.direction], (*keys, window.limit - len(rows))):
             if _depth(row) != wanted:
                 return None
             rows.append(row)
-            wanted += step
+            wanted += -1 if down else 1
             size += len(row[4])
-            if len(rows) == limit or size >= budget:
+            if len(rows) == window.limit or size >= window.budget:
                 return rows
-        if wanted != (ends[0] - 1 if direction == "down" else ends[1] + 1):
+        if wanted != (low - 1 if down else high + 1):
             return None
     return rows
 
