@@ -24,7 +24,7 @@ import sys
 import threading
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, Self, TypeAlias, TypeVar, cast
 
 import msgspec
@@ -373,11 +373,18 @@ def _break(writer: asyncio.StreamWriter, *, reset: bool) -> None:
         writer.close()
 
 
+def _releaser(provider: Provider) -> Callable[[int, FrameType | None], None]:
+    def release(number: int, frame: FrameType | None) -> None:
+        provider.release()
+
+    return release
+
+
 def main(argv: list[str]) -> None:
     """Serve a script until stdin closes."""
     provider = Provider(msgspec.json.decode(Path(argv[0]).read_bytes(), type=Script))
     provider.port = int(argv[1]) if len(argv) > 1 else 0
-    signal.signal(signal.SIGUSR1, lambda *_: provider.release())
+    signal.signal(signal.SIGUSR1, _releaser(provider))
     with provider:
         print(provider.base_url, flush=True)
         sys.stdin.read()

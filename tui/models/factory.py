@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from urllib.parse import urlsplit
 
 import msgspec
 
-from tui.models.base import BadRequest, Model, ModelInfo
+from tui.models.base import AuthFailed, BadRequest, Model, ModelInfo
+from tui.models.catalogue import CATALOGUE, describe
+from tui.models.discover import server_window
+from tui.models.http import Http, Timeouts
+from tui.models.keys import KEY_ORIGINS, Secret, from_keyring, is_loopback, key_for, origin
 
-__all__ = ["PROVIDERS", "ModelChoice", "list_models", "open_model"]
+__all__ = ["PROVIDERS", "ModelChoice", "list_models", "open_model", "with_server_window"]
 
 PROVIDERS = ("anthropic", "openai-chat", "openai-responses", "rehearsal")
 """The words of `--provider`."""
+DEFAULT_MODELS: Mapping[str, str] = {"anthropic": "claude-sonnet-5-5", "openai-chat": "gpt-5.5"}
+"""The model where only the provider was chosen and the base URL is its own."""
+_ANTHROPIC_URL = "https://api.anthropic.com"
+_OPENAI_URL = "https://api.openai.com/v1"
 
 
 class ModelChoice(msgspec.Struct, frozen=True):
-    """What the person asked for. An empty field means: what fits the others."""
+    """What the person asked for. An empty field means: what fits the others.
+
+    `base_url` must be the person's own word (a flag, their settings): `CLEW_API_KEY` is sent there.
+    """
 
     provider: str = ""
     model: str = ""
@@ -24,17 +36,143 @@ class ModelChoice(msgspec.Struct, frozen=True):
     """Tokens; None: as the server or the catalogue says."""
 
 
-def open_model(choice: ModelChoice, environ: Mapping[str, str]) -> Model:
-    """Return the model of `choice`, not yet connected. Raises `ModelError` where it cannot be used."""
-    match choice.provider or "rehearsal":
+def open_model(
+    choice: ModelChoice,
+    environ: Mapping[str, str],
+    *,
+    timeouts: Timeouts | None = None,
+    server: int | None = None,
+    lookup: Callable[[str], str | None] = from_keyring,
+) -> Model:
+    """Return the model of `choice`; no connection is made yet. Raises `ModelError` where it cannot be used.
+
+    `server`: the window in tokens that the server told (see `with_server_window`). With nothing chosen the
+    first provider whose key is in `environ` is taken, else the rehearsal.
+    """
+    match choice.provider or _provider(choice, environ):
         case "rehearsal":
             from tui.models.rehearsal import RehearsalModel
 
             return RehearsalModel(window=choice.window)
+        case "anthropic":
+            return _anthropic(choice, environ, timeouts, server, lookup)
+        case "openai-chat":
+            return _chat(choice, environ, timeouts, server, lookup)
+        case "openai-responses":
+            raise BadRequest(
+                "OpenAI Responses is not built yet. Use --provider openai-chat with the same key and model."
+            )
         case other:
-            raise BadRequest(f"The provider {other!r} is not built yet. Use one of: {', '.join(PROVIDERS)}.")
+            raise BadRequest(f"There is no provider {other!r}. Use one of: {', '.join(PROVIDERS)}.")
+
+
+async def with_server_window(
+    choice: ModelChoice,
+    environ: Mapping[str, str],
+    *,
+    timeouts: Timeouts | None = None,
+    lookup: Callable[[str], str | None] = from_keyring,
+) -> Model:
+    """Return the model of `choice`, its server asked for the window first where no setting names it.
+
+    Takes at most a few seconds, and asks only servers whose address the person gave.
+    """
+    model = open_model(choice, environ, timeouts=timeouts, lookup=lookup)
+    if choice.window or not choice.base_url or model.info.provider == "rehearsal":
+        return model
+    key = key_for(choice.base_url, environ, explicit=True, lookup=lookup)
+    url = chat_url(choice.base_url)
+    found = await server_window(url, model.info.id, key)
+    await model.aclose()
+    return open_model(choice, environ, timeouts=timeouts, server=found, lookup=lookup)
 
 
 def list_models(environ: Mapping[str, str]) -> list[ModelInfo]:
-    """Return the models that can be used with the keys in `environ`, the rehearsal last."""
-    return [ModelInfo(id="rehearsal", provider="rehearsal")]
+    """Return the models that can be used with the keys in `environ`, the rehearsal last. No network, no keyring."""
+    urls = {"anthropic": _ANTHROPIC_URL, "openai-chat": _OPENAI_URL}
+    made: list[ModelInfo] = []
+    for row in CATALOGUE:
+        url = "https://api.deepseek.com/v1" if row.prefix.startswith("deepseek") else urls[row.provider]
+        if row.listed and _has_key(url, environ):
+            made.append(describe(row.prefix, row.provider, url))
+    return [*made, open_model(ModelChoice("rehearsal"), environ).info]
+
+
+def chat_url(base_url: str) -> str:
+    """Return the address under which `/chat/completions` is: with a bare host it is `/v1`."""
+    url = base_url.strip().rstrip("/").removesuffix("/chat/completions")
+    return f"{url}/v1" if urlsplit(url).path in ("", "/") else url
+
+
+def anthropic_url(base_url: str) -> str:
+    """Return the address under which `/v1/messages` is."""
+    return base_url.strip().rstrip("/").removesuffix("/messages").removesuffix("/v1")
+
+
+def _provider(choice: ModelChoice, environ: Mapping[str, str]) -> str:
+    name = choice.model.lower()
+    if name == "rehearsal":
+        return "rehearsal"
+    if choice.base_url:
+        return "anthropic" if origin(choice.base_url) == origin(_ANTHROPIC_URL) else "openai-chat"
+    if name:
+        return "anthropic" if name.startswith("claude") else "openai-chat"
+    if _has_key(_ANTHROPIC_URL, environ):
+        return "anthropic"
+    return "openai-chat" if _has_key(_OPENAI_URL, environ) else "rehearsal"
+
+
+def _has_key(url: str, environ: Mapping[str, str]) -> bool:
+    return any(where == origin(url) and environ.get(name, "").strip() for name, where in KEY_ORIGINS.items())
+
+
+def _key(
+    choice: ModelChoice, url: str, environ: Mapping[str, str], lookup: Callable[[str], str | None]
+) -> Secret | None:
+    """Return the key for `url`; a provider's own address without one cannot work and says so at once."""
+    key = key_for(url, environ, explicit=bool(choice.base_url), lookup=lookup)
+    if key is None and not choice.base_url and not is_loopback(url):
+        names = [name for name, where in KEY_ORIGINS.items() if where == origin(url)]
+        raise AuthFailed(f"There is no key for {urlsplit(url).hostname}. Set {names[0]}, or choose another model.")
+    return key
+
+
+def _model(choice: ModelChoice, provider: str) -> str:
+    name = choice.model or ("" if choice.base_url else DEFAULT_MODELS[provider])
+    if not name:
+        raise BadRequest("Name the model as well: --model ID. `clew models` lists what local servers offer.")
+    return name
+
+
+def _anthropic(
+    choice: ModelChoice,
+    environ: Mapping[str, str],
+    timeouts: Timeouts | None,
+    server: int | None,
+    lookup: Callable[[str], str | None],
+) -> Model:
+    from tui.models.anthropic import AnthropicModel
+
+    url = anthropic_url(choice.base_url or _ANTHROPIC_URL)
+    http = Http(url, _key(choice, url, environ, lookup), "x-api-key", timeouts)
+    info = describe(_model(choice, "anthropic"), "anthropic", url, setting=choice.window, server=server)
+    return AnthropicModel(info, http)
+
+
+def _chat(
+    choice: ModelChoice,
+    environ: Mapping[str, str],
+    timeouts: Timeouts | None,
+    server: int | None,
+    lookup: Callable[[str], str | None],
+) -> Model:
+    from tui.models.openai_chat import ChatModel
+
+    url = chat_url(choice.base_url or _default_chat_url(choice.model))
+    http = Http(url, _key(choice, url, environ, lookup), "authorization", timeouts)
+    info = describe(_model(choice, "openai-chat"), "openai-chat", url, setting=choice.window, server=server)
+    return ChatModel(info, http)
+
+
+def _default_chat_url(model: str) -> str:
+    return "https://api.deepseek.com/v1" if model.lower().startswith("deepseek") else _OPENAI_URL

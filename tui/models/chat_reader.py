@@ -1,0 +1,234 @@
+"""Reads OpenAI Chat Completions streams, however a compatible server writes them. Without I/O."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import cast
+
+from tui.messages import Json, StopReason, Usage, clean
+from tui.models.answer import AnswerBuilder, Part, count, parse_arguments
+from tui.models.base import EmptyAnswer, Finished, ModelEvent, ModelInfo, Overloaded, StreamDropped
+from tui.models.errors import error_from_frame, sanitise
+from tui.models.sse import SseEvent
+
+__all__ = ["ChatReader"]
+
+_STOPS = {
+    "stop": StopReason.COMPLETE,
+    "eos": StopReason.COMPLETE,
+    "eos_token": StopReason.COMPLETE,
+    "end_turn": StopReason.COMPLETE,
+    "stop_sequence": StopReason.COMPLETE,
+    "tool_calls": StopReason.TOOL_CALLS,
+    "tool_use": StopReason.TOOL_CALLS,
+    "function_call": StopReason.TOOL_CALLS,
+    "length": StopReason.LENGTH,
+    "max_tokens": StopReason.LENGTH,
+    "model_length": StopReason.LENGTH,
+    "content_filter": StopReason.REFUSAL,
+    "refusal": StopReason.REFUSAL,
+    "safety": StopReason.REFUSAL,
+    "sensitive": StopReason.REFUSAL,
+}
+_FAILURES = ("error", "network_error", "insufficient_system_resource", "abort", "cancelled")
+
+
+class ChatReader:
+    """Takes events, gives model events; `finish` gives the terminal one or raises."""
+
+    def __init__(self, info: ModelInfo, new_id: Callable[[], str]) -> None:
+        self._answer = AnswerBuilder(info, new_id)
+        self._slots: dict[int, Part] = {}
+        self._current: Part | None = None
+        self._reason = ""
+        self._done = False
+
+    @property
+    def ended(self) -> bool:
+        """Whether a terminal sign was seen; what may still follow are usage figures."""
+        return self._done or bool(self._reason)
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing more can follow."""
+        return self._done
+
+    def feed(self, event: SseEvent) -> list[ModelEvent]:
+        """Return what an event adds. Raises a `ModelError` for an error inside the stream."""
+        if event.data.strip() == "[DONE]":
+            self._done = True
+            return []
+        try:
+            data = json.loads(event.data)
+        except (ValueError, RecursionError):
+            if event.name == "error":
+                raise error_from_frame(event.data) from None
+            return []
+        return self.feed_json(data, event.name)
+
+    def feed_json(self, data: Json, name: str = "") -> list[ModelEvent]:
+        """Return what a decoded event, or a whole answer that was not streamed, adds."""
+        if not isinstance(data, dict):
+            return []
+        chunk = cast("dict[str, Json]", data)
+        if chunk.get("error") or name == "error" or chunk.get("object") == "error":
+            raise error_from_frame(chunk)
+        self._use(chunk.get("usage"))
+        groq = chunk.get("x_groq")
+        self._use(cast("dict[str, Json]", groq).get("usage") if isinstance(groq, dict) else None)
+        choice = _first(chunk.get("choices"))
+        if choice is None:
+            return []
+        self._use(choice.get("usage"))
+        delta = choice.get("delta") or choice.get("message")
+        events = list(self._delta(cast("dict[str, Json]", delta))) if isinstance(delta, dict) else []
+        self._end(choice)
+        return events
+
+    def finish(self) -> Finished:
+        """Return the terminal event. Raises `StreamDropped` or `EmptyAnswer` where no terminal sign came."""
+        if not self._reason:
+            self._check_unreasoned()
+        stop = _STOPS.get(self._reason or "stop")
+        if stop is None:
+            word = sanitise(self._reason, limit=60)
+            return self._answer.finish(
+                StopReason.ERROR, f"The provider ended the answer with an unknown reason: {word!r}."
+            )
+        return self._answer.finish(stop)
+
+    def _check_unreasoned(self) -> None:
+        """`[DONE]` alone is an end for text, and for calls only if each is whole (oh-my-pi#9433)."""
+        if self._answer.is_empty:
+            raise EmptyAnswer("The server sent an empty answer. Perhaps the request is longer than the model's window.")
+        broken = any(not part.text or parse_arguments(part.text)[1] for part in self._answer.calls)
+        if not self._done or broken:
+            raise StreamDropped("The stream ended before the answer was complete.")
+
+    def _end(self, choice: dict[str, Json]) -> None:
+        reason = choice.get("finish_reason")
+        if not isinstance(reason, str) or not reason:
+            return
+        if reason.lower() in _FAILURES:
+            raise Overloaded(f"The server broke off the answer ({reason}).")
+        self._reason = reason.lower()
+
+    def _use(self, usage: Json) -> None:
+        """Keep the last figures that say something; a prompt of zero tokens says nothing."""
+        if not isinstance(usage, dict):
+            return
+        figures = cast("dict[str, Json]", usage)
+        prompt, output = count(figures.get("prompt_tokens")), count(figures.get("completion_tokens"))
+        if not prompt:
+            return
+        found = figures.get("prompt_tokens_details")
+        details = cast("dict[str, Json]", found) if isinstance(found, dict) else {}
+        read = count(details.get("cached_tokens")) or count(figures.get("prompt_cache_hit_tokens")) or 0
+        write = count(details.get("cache_write_tokens")) or 0
+        read = min(read, prompt)
+        write = min(write, prompt - read)
+        self._answer.usage = Usage(prompt - read - write, read, write, output or 0)
+
+    def _delta(self, delta: dict[str, Json]) -> Iterator[ModelEvent]:
+        for key in ("reasoning_content", "reasoning", "reasoning_text"):
+            if isinstance(delta.get(key), str) and delta[key]:
+                yield from self._answer.grow(self._answer.last("thinking"), delta[key])
+                break  # some servers send the same words under two names
+        yield from self._content(delta.get("content"))
+        if isinstance(delta.get("refusal"), str) and delta["refusal"]:
+            yield from self._answer.grow(self._answer.last("refusal"), delta["refusal"])
+        calls = delta.get("tool_calls")
+        for call in cast("list[Json]", calls) if isinstance(calls, list) else []:
+            if isinstance(call, dict):
+                yield from self._call(cast("dict[str, Json]", call))
+        if isinstance(delta.get("function_call"), dict):
+            yield from self._call({"index": 0, "function": delta["function_call"]})
+
+    def _content(self, content: Json) -> Iterator[ModelEvent]:
+        if isinstance(content, str) and content:
+            yield from self._answer.grow(self._answer.last("text"), content)
+        if not isinstance(content, list):
+            return
+        for part in cast("list[Json]", content):
+            if isinstance(part, str):
+                yield from self._content(part)
+            elif isinstance(part, dict):
+                yield from self._content_part(cast("dict[str, Json]", part))
+
+    def _content_part(self, part: dict[str, Json]) -> Iterator[ModelEvent]:
+        if isinstance(part.get("text"), str):
+            yield from self._content(part["text"])
+        elif "thinking" in part:
+            inner = part["thinking"]
+            texts = cast("list[Json]", inner) if isinstance(inner, list) else [{"text": inner}]
+            for text in texts:
+                words = cast("dict[str, Json]", text).get("text") if isinstance(text, dict) else None
+                if isinstance(words, str):
+                    yield from self._answer.grow(self._answer.last("thinking"), words)
+
+    def _call(self, call: dict[str, Json]) -> Iterator[ModelEvent]:
+        found = call.get("function")
+        function = cast("dict[str, Json]", found) if isinstance(found, dict) else {}
+        name, arguments = _string(function.get("name")), function.get("arguments")
+        if isinstance(arguments, dict | list):
+            arguments = json.dumps(arguments)
+        text = arguments if isinstance(arguments, str) else ""
+        part = self._slot(count(call.get("index")), _string(call.get("id")), name, text)
+        if part is None:
+            return
+        part.name = part.name or name  # set once, never appended (hermes-agent#3468)
+        yield from self._answer.grow(part, text)
+
+    def _slot(self, index: int | None, provider_id: str, name: str, text: str) -> Part | None:
+        """Return the call a delta belongs to; None where it only repeats one that is whole.
+
+        A missing index is not 0 (ollama#7881), and 0 may come for every call (litellm#33678): a new id
+        opens a call, and so does a name with new arguments after arguments that are already whole.
+        """
+        known = self._slots.get(index) if index is not None else self._by_id(provider_id) or self._current
+        if known is not None and not _begins_another(known, provider_id, name, text):
+            repeats = bool(name) and text and known.text == text and known.provider_id == provider_id and _whole(known)
+            known.provider_id = known.provider_id or provider_id
+            self._current = known
+            return None if repeats else known
+        part = self._answer.open("call")
+        part.provider_id = provider_id
+        self._current = part
+        if index is not None:
+            self._slots[index] = part
+        return part
+
+    def _by_id(self, provider_id: str) -> Part | None:
+        """Return the newest call with this id, for deltas of several calls that take turns."""
+        return next(
+            (part for part in reversed(self._answer.calls) if provider_id and part.provider_id == provider_id), None
+        )
+
+
+def _begins_another(known: Part, provider_id: str, name: str, text: str) -> bool:
+    if provider_id and known.provider_id and provider_id != known.provider_id:
+        return True
+    if name and known.name and name != known.name:
+        return True
+    again = bool(name) and text.lstrip().startswith("{") and _whole(known)
+    return again and not (provider_id and provider_id == known.provider_id and text == known.text)
+
+
+def _whole(part: Part) -> bool:
+    text = part.text
+    return text.rstrip().endswith("}") and not parse_arguments(text)[1]
+
+
+def _string(value: Json) -> str:
+    return clean(value) if isinstance(value, str) else ""
+
+
+def _first(choices: Json) -> dict[str, Json] | None:
+    """Return the first choice that is one; `choices` may be null, missing or empty (pydantic-ai#5165)."""
+    if not isinstance(choices, list):
+        return None
+    for choice in cast("list[Json]", choices):
+        if isinstance(choice, dict) and not cast("dict[str, Json]", choice).get("index"):
+            return cast("dict[str, Json]", choice)
+    return None
