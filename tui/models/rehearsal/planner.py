@@ -1,0 +1,185 @@
+"""What to answer next, decided from one request alone.
+
+The open prompts become tasks; each task's work is replayed over the results that are there. The first thing
+that is missing is asked for; when nothing is missing, the pages become the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from tui.models.base import Request
+from tui.models.rehearsal import change, look, overview
+from tui.models.rehearsal.desk import Ask, Desk, Page, Work
+from tui.models.rehearsal.evidence import Evidence, Found, Scope, scope_of
+from tui.models.rehearsal.handoff import Carried, carried_work, is_summary, must_hand_over, note_for, summary_of
+from tui.models.rehearsal.prompt import Intent, Task, tasks_in
+from tui.models.rehearsal.toolbox import Planned, Toolbox
+
+__all__ = ["Draft", "next_answer"]
+
+MOST_ROUNDS = 60
+"""Answers with calls in one exchange; then it tells what it has."""
+
+_WORK: dict[Intent, Callable[[Desk], Work]] = {
+    Intent.OVERVIEW: overview.overview,
+    Intent.LIST: look.list_files,
+    Intent.COUNT: look.count,
+    Intent.SYMBOLS: look.symbols,
+    Intent.WHERE: look.where,
+    Intent.SEARCH: look.search,
+    Intent.READ: look.read,
+    Intent.EXPLAIN: look.explain,
+    Intent.REPLACE: change.replace,
+    Intent.INSERT: change.insert,
+    Intent.CREATE: change.create,
+    Intent.TEST: change.run_tests,
+    Intent.RUN: change.run_command,
+}
+
+
+class Draft(msgspec.Struct, frozen=True):
+    """An answer before it is streamed."""
+
+    text: str = ""
+    thinking: str = ""
+    calls: tuple[Planned, ...] = ()
+
+
+class _Progress(msgspec.Struct, frozen=True):
+    """How far the tasks are: pages of those done, and what the first open one wants."""
+
+    pages: tuple[tuple[Task, Page], ...]
+    open: tuple[Task, ...] = ()
+    wanted: Ask | None = None
+    rest: tuple[Planned, ...] = ()
+    """Those of the wanted calls that are not made yet."""
+
+
+def next_answer(request: Request) -> Draft:
+    """Return what to say and call now."""
+    if is_summary(request):
+        return Draft(text=summary_of(request))
+    scope = scope_of(request.messages)
+    carried = carried_work(scope.carried) if scope.carried else Carried()
+    handing_over = must_hand_over(request)
+    progress = _replay(request, scope, _tasks(scope, carried), without_locked=handing_over)
+    if progress.wanted is None:
+        return Draft(text=_report(progress.pages, carried))
+    if handing_over:
+        return _hand_over(request, scope, carried, progress)
+    if sum(bool(answer.calls) for answer in scope.answers) >= MOST_ROUNDS:
+        return Draft(text=_cut_short(progress, carried))
+    return _ask(scope, progress)
+
+
+def _tasks(scope: Scope, carried: Carried) -> tuple[Task, ...]:
+    """Return the tasks of the prompts; of what was carried over only what is left."""
+    if carried.open is not None:
+        left = tasks_in_rows(carried.open)
+    else:
+        done = {row.partition(" => ")[0] for row in carried.done}
+        left = tuple(task for task in tasks_in([carried.asked] if carried.asked else []) if task.text not in done)
+        left = () if scope.prompts else left
+    return left + tasks_in(scope.prompts)
+
+
+def tasks_in_rows(rows: Sequence[str]) -> tuple[Task, ...]:
+    """Return one task for each row of a note."""
+    return tuple(task for row in rows for task in tasks_in([row])[:1])
+
+
+def _replay(request: Request, scope: Scope, tasks: Sequence[Task], *, without_locked: bool) -> _Progress:
+    evidence = Evidence(scope.messages, without_locked=without_locked)
+    tools = Toolbox(request.tools)
+    pages: list[tuple[Task, Page]] = []
+    for index, task in enumerate(tasks):
+        page = Page()
+        pages.append((task, page))
+        work = _WORK[task.intent](Desk(task=task, tools=tools, page=page))
+        wanted, rest = _run(work, evidence, tools)
+        if wanted is not None:
+            return _Progress(pages=tuple(pages), open=tuple(tasks[index:]), wanted=wanted, rest=rest)
+    return _Progress(pages=tuple(pages))
+
+
+def _run(work: Work, evidence: Evidence, tools: Toolbox) -> tuple[Ask | None, tuple[Planned, ...]]:
+    """Drive one piece of work as far as the evidence goes."""
+    try:
+        wanted = next(work)
+        while True:
+            found = [_answer(call, evidence, tools) for call in wanted.calls]
+            missing = tuple(call for call, one in zip(wanted.calls, found, strict=True) if one is None)
+            if missing:
+                work.close()
+                return wanted, missing
+            wanted = work.send([one for one in found if one is not None])
+    except StopIteration:
+        return None, ()
+
+
+def _answer(call: Planned, evidence: Evidence, tools: Toolbox) -> Found | None:
+    if not tools.has(call.name):
+        return Found(call=call, text=f"The tool {call.name} is not offered in this session.", is_error=True)
+    return evidence.look_up(call)
+
+
+def _ask(scope: Scope, progress: _Progress) -> Draft:
+    """Say briefly what is done and what comes, and call."""
+    assert progress.wanted is not None
+    task = progress.open[0]
+    said = "\n".join(answer.text for answer in scope.answers)
+    finished = [f"✓ {page.headline}" for _, page in progress.pages[:-1] if page.headline]
+    news = [row for row in finished if row not in said]
+    total = len(progress.pages) + len(progress.open) - 1
+    names = ", ".join(call.name for call in progress.rest)
+    thinking = f"Task {len(progress.pages)} of {total}: {task.intent.value}. Next: {names}."
+    return Draft(text="\n\n".join([*news, progress.wanted.why]), thinking=thinking, calls=progress.rest)
+
+
+def _hand_over(request: Request, scope: Scope, carried: Carried, progress: _Progress) -> Draft:
+    done = [f"{task.text} => {page.headline}" for task, page in progress.pages[:-1]]
+    left = [task.text for task in progress.open]
+    step = ", ".join(f"{call.name} {next(iter(call.arguments.values()), '')}" for call in progress.rest)
+    note = note_for(scope, carried, done, left, f"Begin with the first that is not done: {step}.")
+    return Draft(
+        text="The context is getting full; I write a note to myself and hand over.",
+        thinking=f"{len(done)} done, {len(left)} left.",
+        calls=(Toolbox(request.tools).compact(note),),
+    )
+
+
+def _report(pages: Sequence[tuple[Task, Page]], carried: Carried) -> str:
+    parts = [f"## Done before\n\n{_carried_rows(carried)}"] if carried.done else []
+    if len(pages) + len(carried.done) > 1:
+        number = len(carried.done)
+        parts += [f"## {number + index}. {_title(task)}\n\n{page.text}" for index, (task, page) in enumerate(pages, 1)]
+    else:
+        parts += [page.text for _, page in pages]
+    return "\n\n".join(part for part in parts if part.strip()) or _nothing(carried)
+
+
+def _nothing(carried: Carried) -> str:
+    if carried.asked:
+        return "Nothing is left to do."
+    return (
+        "There is nothing asked that I can act on. "
+        "Ask about this project: its files, where a name is used, a change, its tests."
+    )
+
+
+def _carried_rows(carried: Carried) -> str:
+    return "\n".join(f"{index}. {row.replace(' => ', ': ', 1)}" for index, row in enumerate(carried.done, 1))
+
+
+def _title(task: Task) -> str:
+    words = " ".join(task.text.split())
+    return words if len(words) <= 80 else words[:77].rstrip() + "…"
+
+
+def _cut_short(progress: _Progress, carried: Carried) -> str:
+    left = "\n".join(f"- {_title(task)}" for task in progress.open)
+    ending = f"I stopped after {MOST_ROUNDS} rounds of calls. Not finished:\n\n{left}\n\nSay continue to go on."
+    return f"{_report(progress.pages, carried)}\n\n{ending}"
