@@ -1,0 +1,192 @@
+"""The app: one screen, one worker that holds the session, and a clean way out whatever happens.
+
+The worker's body is `async with open_session(...)`. Quitting cancels it and lets it finish: what runs
+is stopped and written down, the log is closed, and only then does the screen go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import anyio
+import msgspec
+from anyio import to_thread
+from textual import on
+from textual.app import App
+
+from tui.commands.table import Typed
+from tui.messages import Text, UserMessage
+from tui.screens.link import SessionLink
+from tui.screens.look import look_of
+from tui.screens.main import MainScreen
+from tui.screens.options import AppOptions
+from tui.widgets.recall import read_history
+from tui.widgets.sanitise import one_line
+from tui.widgets.themes import choose_theme, fallback_name
+
+if TYPE_CHECKING:
+    from tui.agent.session import SessionOptions
+
+__all__ = ["AppOptions", "ClewApp", "run_app"]
+
+_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+
+
+class ClewApp(App[int], inherit_bindings=False):
+    """The front end for a person. Returns the exit status."""
+
+    ENABLE_COMMAND_PALETTE = False
+    TITLE = "clew"
+
+    def __init__(self, options: AppOptions) -> None:
+        # Textual takes NO_COLOR out of the environment when it starts: look first.
+        options = msgspec.structs.replace(options, environ=dict(options.environ))
+        super().__init__()
+        self.options = options
+        self.session_id = ""
+        """The session to resume with, once there is one that is kept."""
+        self.failure: Exception | None = None
+        """What ended the app, if that was an error."""
+        instead = fallback_name(options.environ)
+        wanted = instead if "NO_COLOR" in options.environ else options.theme
+        name, theme, notice = choose_theme(wanted, options.theme_folders, instead)
+        self._notices = (*options.notices, *([notice] if notice else []))
+        self.register_theme(theme.textual(name))
+        self.theme = name
+        self._main = MainScreen(options, look_of(options.environ, theme.styles()))
+        self._scope = anyio.CancelScope()
+        self._renewed = False
+        self._status = 0
+        self._leaving = False
+        self._sent = False
+
+    def get_default_screen(self) -> MainScreen:
+        """Return the one screen."""
+        return self._main
+
+    def on_mount(self) -> None:
+        """Listen for the system's signals; open the session once the first frame is on the screen."""
+        loop = asyncio.get_running_loop()
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, self._signalled, number)
+        self.call_after_refresh(self._start)
+
+    def _start(self) -> None:
+        if self.options.history is not None:
+            self._main.editor.recall = read_history(self.options.history)
+        for notice in self._notices:
+            self._main.note(notice)
+        self.run_worker(self._hold_sessions(), name="session", exclusive=True, exit_on_error=True)
+
+    async def _hold_sessions(self) -> None:
+        """Hold one session after the other until the person leaves. The one task that ever touches them."""
+        options = await to_thread.run_sync(_late_options, self.options.session)
+        fresh = True
+        while fresh:
+            with anyio.CancelScope() as self._scope:
+                await self._hold_session(options)
+            fresh, self._renewed = self._renewed and not self._leaving, False
+            options = _new_session(options)
+        self.exit(self._status)
+
+    async def _hold_session(self, options: SessionOptions) -> None:
+        from tui.agent.session import open_session
+        from tui.log.errors import LogError
+        from tui.models.base import ModelError
+
+        try:
+            async with open_session(options, report=self._main.note) as agent, anyio.create_task_group() as group:
+                link = SessionLink(agent, group, self._main.note)
+                self.session_id = agent.session_id if options.persist else ""
+                events = agent.subscribe()
+                await self._main.begin(link)
+                self._send_first(link)
+                async for event in events:
+                    self._main.show(event)
+        except (LogError, ModelError, OSError) as error:
+            self._status = 1
+            self._main.failed_to_open(str(error))
+            await anyio.sleep_forever()
+        finally:
+            self._main.link = None
+
+    def _send_first(self, link: SessionLink) -> None:
+        """Send what the command line gave, once."""
+        prompt, attachments = self.options.prompt, self.options.attachments
+        if self._sent or (prompt is None and not attachments):
+            return
+        self._sent = True
+        words = (Text(prompt),) if prompt is not None else ()
+        self._main.ask(UserMessage(content=(*attachments, *words)), draft=prompt or "")
+
+    @on(MainScreen.QuitAsked)
+    def leave(self) -> None:
+        """Leave: stop the session, wait for it, then go. A second request while that lasts goes at once."""
+        if self._leaving:
+            self.exit(self._status)
+            return
+        self._leaving = True
+        self._scope.cancel()
+
+    async def action_quit(self) -> None:
+        """Leave, as Textual calls it."""
+        self.leave()
+
+    @on(MainScreen.CommandTyped)
+    def _command(self, event: MainScreen.CommandTyped) -> None:
+        from tui.screens.commanding import run_command
+
+        run_command(self._main, event.command, renew=self._renew, theme=self._use_theme, themes=self._theme_names())
+
+    def _renew(self) -> None:
+        self._renewed = True
+        self._scope.cancel()
+
+    def _theme_names(self) -> tuple[str, ...]:
+        return tuple(sorted({path.stem for folder in self.options.theme_folders for path in folder.glob("*.toml")}))
+
+    def _use_theme(self, name: str) -> str:
+        found, theme, notice = choose_theme(name, self.options.theme_folders, self.theme)
+        if not notice:
+            self.register_theme(theme.textual(found))
+            self.theme = found
+            self._main.restyle(theme.styles())
+        return notice or f"The theme is {found}"
+
+    def _signalled(self, number: int) -> None:
+        self._status = 128 + number
+        self.leave()
+
+    def _fatal_error(self) -> None:
+        """Close without Textual's traceback: it prints local variables, and those may be keys or private words."""
+        self.failure = self._exception
+        self._close_messages_no_wait()
+
+
+def _late_options(make: Callable[[], SessionOptions]) -> SessionOptions:
+    """Import what a session needs, in a thread, so that keys are answered meanwhile."""
+    import tui.agent.session
+
+    return make()
+
+
+def _new_session(options: SessionOptions) -> SessionOptions:
+    return msgspec.structs.replace(options, open="new", session_id="")
+
+
+def run_app(options: AppOptions) -> int:
+    """Run the app in this terminal and return the exit status; then say how to go on with the session.
+
+    Raises what a handler raised, after the terminal is as it was.
+    """
+    app = ClewApp(options)
+    status = app.run()
+    if app.session_id:
+        sys.stderr.write(f"Continue with: clew -r {one_line(app.session_id, 80)}\n")
+    if app.failure is not None:
+        raise app.failure
+    return status if status is not None else app.return_code or 0

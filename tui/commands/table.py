@@ -1,0 +1,72 @@
+"""The commands a person types with a slash: one table that help, menu and dispatch all read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+import msgspec
+
+__all__ = ["COMMANDS", "Command", "Name", "Typed", "Unknown", "matching", "parse"]
+
+Name: TypeAlias = Literal["help", "new", "model", "approve", "theme", "self-compact-info", "quit"]
+
+_FIRST = re.compile(r"/([A-Za-z][A-Za-z0-9-]*)(?:\s+(.*))?", re.DOTALL)
+
+
+class Command(msgspec.Struct, frozen=True):
+    """One command: its word, what may follow, and one line for the person."""
+
+    name: Name
+    about: str
+    arguments: str = ""
+
+    @property
+    def usage(self) -> str:
+        """How it is typed."""
+        return f"/{self.name} {self.arguments}".rstrip()
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command("help", "keys and commands"),
+    Command("new", "a new session in this project; this one is kept"),
+    Command("model", "show the models, or answer with this one from now on", "[ID]"),
+    Command("approve", "how much you are asked before a tool acts", "[ask|edits|all]"),
+    Command("theme", "show the themes, or use this one", "[NAME]"),
+    Command("self-compact-info", "how full the context is, and where the levels are"),
+    Command("quit", "leave; the session can be continued"),
+)
+
+
+class Typed(msgspec.Struct, frozen=True):
+    """A known command as it was typed. `rest` is what follows, without the blanks around it."""
+
+    name: Name
+    rest: str = ""
+
+
+class Unknown(msgspec.Struct, frozen=True):
+    """A slash and a word that is no command; `near` are the ones it may have meant."""
+
+    word: str
+    near: tuple[str, ...] = ()
+
+
+def parse(text: str) -> Typed | Unknown | None:
+    """Return the command in `text`, or None where it is a message: `/usr/bin is broken` is one."""
+    found = _FIRST.fullmatch(text.rstrip())
+    if found is None:
+        return None
+    word = found.group(1).lower()
+    for command in COMMANDS:
+        if command.name == word:
+            return Typed(command.name, (found.group(2) or "").strip())
+    return Unknown(found.group(1), tuple(command.name for command in matching("/" + word[:2])))
+
+
+def matching(text: str) -> Sequence[Command]:
+    """Return the commands that `text`, from its slash on, may become; none once an argument has begun."""
+    if not text.startswith("/") or any(c.isspace() for c in text):
+        return ()
+    return [command for command in COMMANDS if command.name.startswith(text[1:].lower())]

@@ -1,0 +1,126 @@
+"""What the slash commands do. Each is a function of the screen; none knows a provider."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, assert_never
+
+from textual.content import Content
+
+from tui.commands.table import Typed
+from tui.context.thresholds import Given, resolve
+from tui.screens.help import help_content, info_content
+from tui.screens.main import SCREEN_BINDINGS, MainScreen
+from tui.screens.pages import PickPage, TextPage
+from tui.widgets.editor import EDITOR_BINDINGS
+from tui.widgets.sanitise import one_line
+
+if TYPE_CHECKING:
+    from tui.agent.agent import Agent
+    from tui.models.base import ModelInfo
+
+__all__ = ["run_command"]
+
+_MODES = {"ask": "you are asked before anything is changed or run", "edits": "files may be edited", "all": "never asked"}
+
+
+def run_command(
+    screen: MainScreen, command: Typed, *, renew: Callable[[], None], theme: Callable[[str], str], themes: tuple[str, ...]
+) -> None:
+    """Run a command. `renew` starts a new session; `theme` switches and returns what to say."""
+    match command.name:
+        case "help":
+            page = TextPage("Help", help_content((("Editor", EDITOR_BINDINGS), ("Everywhere", SCREEN_BINDINGS))))
+            screen.app.push_screen(page)
+        case "new":
+            renew()
+        case "model":
+            _model(screen, command.rest)
+        case "approve":
+            _approve(screen, command.rest)
+        case "theme":
+            _theme(screen, command.rest, theme, themes)
+        case "self-compact-info":
+            _info(screen)
+        case "quit":
+            screen.post_message(MainScreen.QuitAsked())
+        case _:
+            assert_never(command.name)
+
+
+def _approve(screen: MainScreen, rest: str) -> None:
+    link = screen.link
+    match rest:
+        case "" if link is not None:
+            screen.note(f"Approval is {link.agent.approval}: {_MODES[link.agent.approval]}. /approve ask|edits|all changes it")
+        case "ask" | "edits" | "all" as mode if link is not None:
+            link.do(lambda agent: agent.use_approval(mode))
+        case _:
+            screen.note(f"/approve takes ask, edits or all, not {one_line(rest, 30)}")
+
+
+def _theme(screen: MainScreen, rest: str, switch: Callable[[str], str], names: tuple[str, ...]) -> None:
+    if rest:
+        screen.note(switch(rest))
+        return
+
+    def picked(name: str | None) -> None:
+        if name is not None:
+            screen.note(switch(name))
+
+    screen.app.push_screen(PickPage("Themes", tuple((name, Content(name)) for name in names)), picked)
+
+
+def _info(screen: MainScreen) -> None:
+    if screen.link is None:
+        screen.note("The session is not open yet")
+        return
+    agent = screen.link.agent
+    usage = agent.usage
+    facts = (
+        ("approval", agent.approval),
+        ("session", agent.session_id),
+        ("entries", f"{len(agent.branch):,} in memory"),
+        ("saved", "yes" if agent.writable else "no: read-only"),
+    )
+    body = info_content(agent.model_info, usage, resolve(Given(), usage.window), facts)
+    screen.app.push_screen(TextPage("Context", body))
+
+
+def _model(screen: MainScreen, rest: str) -> None:
+    if screen.link is None:
+        screen.note("The session is not open yet")
+    elif rest:
+        _use_model(screen, rest)
+    else:
+        screen.link.do(lambda agent: _pick_model(screen, agent))
+
+
+async def _pick_model(screen: MainScreen, agent: Agent) -> None:
+    from tui.models.factory import list_models
+
+    found = list_models(screen.options.environ)
+    rows = tuple((info.id, _model_row(info, now=info.id == agent.model_info.id)) for info in found)
+
+    def picked(name: str | None) -> None:
+        if name is not None:
+            _use_model(screen, name)
+
+    screen.app.push_screen(PickPage("Models", rows), picked)
+
+
+def _model_row(info: ModelInfo, *, now: bool) -> Content:
+    facts = f"  {info.provider}  {info.window // 1000}k" + ("  answers now" if now else "")
+    return Content.assemble((one_line(info.id, 60), "bold" if now else ""), (facts, "$clew-dim"))
+
+
+def _use_model(screen: MainScreen, name: str) -> None:
+    async def use(agent: Agent) -> None:
+        from tui.models.factory import ModelChoice, list_models, open_model
+
+        known = [info for info in list_models(screen.options.environ) if info.id == name]
+        choice = ModelChoice(provider=known[0].provider, base_url=known[0].base_url, model=name) if known else ModelChoice(model=name)
+        await agent.use_model(open_model(choice, screen.options.environ))
+
+    if screen.link is not None:
+        screen.link.do(use)

@@ -1,0 +1,90 @@
+"""Help and info pages as text, generated from what is really bound and really there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+
+from tui.commands.table import COMMANDS, Command
+from tui.context.bar import bar_text, percent, short_count
+from tui.context.thresholds import ConfigurationError, Thresholds
+from tui.models.base import ModelInfo
+from tui.agent.events import UsageChanged
+from tui.widgets.sanitise import one_line
+
+__all__ = ["help_content", "info_content", "key_name"]
+
+_NAMES = {
+    "ctrl": "Ctrl",
+    "alt": "Alt",
+    "shift": "Shift",
+    "escape": "Esc",
+    "enter": "Enter",
+    "pageup": "PgUp",
+    "pagedown": "PgDn",
+    "up": "Up",
+    "down": "Down",
+    "left": "Left",
+    "right": "Right",
+    "home": "Home",
+    "end": "End",
+    "backspace": "Backspace",
+    "delete": "Delete",
+    "tab": "Tab",
+    "underscore": "_",
+    "question_mark": "?",
+}
+
+
+def key_name(keys: str) -> str:
+    """Return keys as a person reads them: `ctrl+j,alt+enter` is `Ctrl+J or Alt+Enter`."""
+    return " or ".join(
+        "+".join(_NAMES.get(part, part.upper() if len(part) == 1 else part) for part in key.strip().split("+"))
+        for key in keys.split(",")
+    )
+
+
+def help_content(groups: Iterable[tuple[str, Sequence[BindingType]]], commands: Sequence[Command] = COMMANDS) -> Content:
+    """Return keys by group, then commands."""
+    rows: list[Content] = []
+    for title, bindings in groups:
+        rows += [Content.assemble((title, "bold")), *_pairs(_described(bindings)), Content("")]
+    rows.append(Content.assemble(("Commands", "bold")))
+    rows += _pairs([(command.usage, command.about) for command in commands])
+    return Content("\n").join(rows)
+
+
+def _described(bindings: Sequence[BindingType]) -> list[tuple[str, str]]:
+    return [(key_name(b.key), b.description) for b in bindings if isinstance(b, Binding) and b.description]
+
+
+def _pairs(pairs: Sequence[tuple[str, str]]) -> list[Content]:
+    wide = min(34, max((len(left) for left, _ in pairs), default=0))
+    return [Content.assemble((f"  {left.ljust(wide)}  ", "$clew-accent"), (right, "$clew-text")) for left, right in pairs]
+
+
+def info_content(
+    info: ModelInfo, usage: UsageChanged, limits: Thresholds | ConfigurationError, facts: Sequence[tuple[str, str]]
+) -> Content:
+    """Return how full the context is and where its levels are, as text. `facts` go below."""
+    known = limits if isinstance(limits, Thresholds) else None
+    used = "unknown" if usage.tokens is None else f"{usage.tokens:,} tokens ({percent(usage.tokens, usage.window)}%)"
+    pairs = [
+        ("context", bar_text(usage.tokens, usage.cached, usage.window, known)),
+        ("used", f"{used}, {usage.source}"),
+        ("cached", f"{usage.cached:,} tokens"),
+        ("window", f"{usage.window:,} tokens ({info.window_source.value})"),
+    ]
+    if known is not None:
+        pairs += [
+            (name, f"{short_count(mark)} ({percent(mark, usage.window)}%)")
+            for name, mark in (("soft", known.soft), ("warning", known.warning), ("hard", known.hard))
+        ]
+    elif isinstance(limits, ConfigurationError):
+        pairs.append(("thresholds", str(limits)))
+    pairs += [("model", f"{info.id} ({info.provider})"), *facts]
+    if usage.cost:
+        pairs.append(("cost", f"${usage.cost:.4f}"))
+    return Content("\n").join(_pairs([(name, one_line(value, 300)) for name, value in pairs]))

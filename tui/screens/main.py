@@ -1,0 +1,323 @@
+"""The one screen: transcript, status, queue, editor, context bar, hints.
+
+    key → Editor ──Submitted──► MainScreen ──► SessionLink ──► Agent
+    Agent ──events──► MainScreen.show ──► TranscriptFeed, StatusLine, QueuedMessages, ContextBar, ApprovalPanel
+
+The screen holds no session state: what it shows comes from events, what it asks for goes through the link.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import msgspec
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.message import Message
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widgets import Static
+
+from tui.agent.events import (
+    AgentEvent,
+    ApprovalAsked,
+    ApprovalClosed,
+    EntryAdded,
+    Failed,
+    QueueChanged,
+    QueueReturned,
+    UsageChanged,
+)
+from tui.commands.table import Name, Typed, Unknown, matching, parse
+from tui.log.entries import Prompt
+from tui.messages import UserMessage
+from tui.screens.feed import TranscriptFeed
+from tui.screens.link import SessionLink
+from tui.screens.look import Look, bar_state
+from tui.screens.options import AppOptions
+from tui.screens.progress import advance
+from tui.widgets.approval import ApprovalPanel
+from tui.widgets.banner import Banner
+from tui.widgets.context_bar import ContextBar
+from tui.widgets.editor import Editor, SendMode
+from tui.widgets.hints import Hint, KeyHints
+from tui.widgets.ladder import Rung, climb
+from tui.widgets.menu import PickMenu
+from tui.widgets.queued import QueuedMessages
+from tui.widgets.recall import remember
+from tui.widgets.sanitise import one_line
+from tui.widgets.start import StartFacts, StartView
+from tui.widgets.status import StatusLine
+
+__all__ = ["SCREEN_BINDINGS", "MainScreen"]
+
+SCREEN_BINDINGS: list[BindingType] = [
+    Binding("escape", "stop", "Stop the agent; waiting messages come back", show=False, id="app.stop"),
+    Binding("ctrl+c", "climb", "Put the draft away, then stop, then quit", show=False, id="app.ladder", priority=True),
+    Binding("ctrl+d", "leave_empty", "Quit, where the editor is empty", show=False, id="app.leave", priority=True),
+    Binding("f1", "command('help')", "Help", show=False, id="app.help"),
+    Binding("f2", "command('self-compact-info')", "How full the context is", show=False, id="app.info"),
+    Binding("pageup", "scroll_transcript('page_up')", "Page up", show=False, id="transcript.page_up"),
+    Binding("pagedown", "scroll_transcript('page_down')", "Page down", show=False, id="transcript.page_down"),
+    Binding("ctrl+home", "scroll_transcript('home')", "To the beginning", show=False, id="transcript.home"),
+    Binding("ctrl+end", "scroll_transcript('end')", "To the newest line", show=False, id="transcript.end"),
+    Binding("ctrl+o", "fold", "Open or fold the newest tool output", show=False, id="transcript.fold"),
+    Binding("ctrl+l", "redraw", "Draw the screen again", show=False, id="app.redraw"),
+]
+
+_IDLE: tuple[Hint, ...] = (("Enter", "send"), ("Ctrl+J", "new line"), ("/", "commands"), ("F1", "help"), ("Ctrl+D", "quit"))
+_BUSY: tuple[Hint, ...] = (("Esc", "stop"), ("Enter", "steer"), ("Ctrl+T", "then"), ("PgUp", "scroll"), ("F1", "help"))
+_DRAFT_DELAY = 0.4
+
+
+class MainScreen(Screen[None]):
+    """Everything a session shows, and where keys become requests."""
+
+    BINDINGS: ClassVar[list[BindingType]] = SCREEN_BINDINGS
+    DEFAULT_CSS = """
+    MainScreen { layout: vertical; background: $clew-background; color: $clew-text; overflow: hidden; }
+    MainScreen #composer { height: auto; max-height: 33vh; min-height: 1; padding: 0 1; background: $clew-surface; }
+    MainScreen #mark { width: 2; height: 1; color: $clew-accent; }
+    MainScreen Editor { height: auto; max-height: 33vh; min-height: 1; width: 1fr; padding: 0; border: none;
+        background: $clew-surface; color: $clew-text; scrollbar-size-vertical: 1; overflow-x: hidden; }
+    MainScreen #transcript { height: 1fr; display: none; }
+    MainScreen.-talking #transcript { display: block; }
+    MainScreen.-talking StartView { display: none; }
+    """
+
+    class CommandTyped(Message):
+        """A command is to be run."""
+
+        def __init__(self, command: Typed) -> None:
+            self.command = command
+            super().__init__()
+
+    class QuitAsked(Message):
+        """The person wants to leave."""
+
+    def __init__(self, options: AppOptions, look: Look) -> None:
+        super().__init__()
+        self.options = options
+        self.look = look
+        self.link: SessionLink | None = None
+        self.feed = TranscriptFeed(look)
+        self._armed_at: float | None = None
+        self._draft_timer: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        """Return the rows from top to bottom."""
+        o, look = self.options, self.look
+        yield StartView(StartFacts(version=o.version, cwd=o.cwd, home=look.home))
+        yield self.feed.transcript
+        yield Banner()
+        yield StatusLine(clock=o.clock, glyphs=look.glyphs, still=look.still)
+        yield ApprovalPanel(clock=o.key_clock)
+        yield QueuedMessages(look.glyphs)
+        yield PickMenu()
+        with Horizontal(id="composer"):
+            yield Static(Content(look.glyphs.prompt), id="mark", markup=False)
+            yield Editor(clock=o.key_clock, id="editor")
+        yield ContextBar(plain=look.plain)
+        yield KeyHints()
+
+    def on_mount(self) -> None:
+        """Give the keyboard to the editor."""
+        self.editor.gate = self._gate
+        self.editor.focus()
+        self._show_hints()
+
+    @property
+    def editor(self) -> Editor:
+        """The editor."""
+        return self.query_one("#editor", Editor)
+
+    @property
+    def busy(self) -> bool:
+        """Whether an exchange runs."""
+        return self.link is not None and not self.link.agent.idle
+
+    # The session's side.
+
+    async def begin(self, link: SessionLink) -> None:
+        """Show a session from its beginning: all that is on its branch, its queue, its draft."""
+        self.link = link
+        agent = link.agent
+        branch = tuple(agent.branch)
+        self.query_one(StartView).answers(agent.model_info.id, agent.model_info.provider)
+        self.set_class(any(isinstance(entry.body, Prompt) for entry in branch), "-talking")
+        self.feed.load(branch)
+        for event in (agent.usage, QueueChanged(agent.queue)):
+            self.show(event)
+        draft = await agent.draft()
+        if draft and not self.editor.text:
+            self.editor.show_draft(draft)
+        if not agent.writable:
+            self.query_one(Banner).say("This session is open in another window: here it can only be read.", "notice")
+
+    def show(self, event: AgentEvent) -> None:
+        """Show one event."""
+        line = self.query_one(StatusLine)
+        line.show(advance(line.status, event, self.options.clock()))
+        match event:
+            case EntryAdded(entry=entry):
+                if isinstance(entry.body, Prompt):
+                    self.add_class("-talking")
+            case ApprovalAsked():
+                self.query_one(ApprovalPanel).ask(event, drafting=bool(self.editor.text))
+            case ApprovalClosed(call_id=call_id):
+                self.query_one(ApprovalPanel).close(call_id)
+            case QueueChanged(items=items):
+                self.query_one(QueuedMessages).show(items)
+            case QueueReturned(texts=texts):
+                self.editor.give_back(texts)
+            case UsageChanged():
+                model = self.link.agent.model_info.id if self.link is not None else ""
+                self.query_one(ContextBar).show(bar_state(event, model))
+            case Failed(message=message):
+                self.query_one(Banner).say(f"{message} Nothing after this is saved; what is here can be copied.", "error")
+            case _:
+                pass
+        self.feed.show(event)
+        self._show_hints()
+
+    def failed_to_open(self, message: str) -> None:
+        """The session could not be opened: say so for good; the draft can still be copied."""
+        self.show(Failed(message))
+
+    def note(self, text: str) -> None:
+        """Show a word in the status line until the next key."""
+        line = self.query_one(StatusLine)
+        line.show(msgspec.structs.replace(line.status, note=text))
+
+    # The keyboard's side.
+
+    def _gate(self, event: events.Key) -> bool:
+        """Ask the open question, then the menu, whether a key is theirs; any key takes a note away."""
+        if event.key != "ctrl+c":
+            self._armed_at = None
+            if self.query_one(StatusLine).status.note:
+                self.note("")
+        return self.query_one(ApprovalPanel).take(event) or self.query_one(PickMenu).take(event)
+
+    @on(Editor.Submitted)
+    def _submitted(self, event: Editor.Submitted) -> None:
+        menu = self.query_one(PickMenu)
+        typed = menu.chosen or event.typed
+        match parse(typed):
+            case Typed() as command:
+                self.editor.accept(typed)
+                self.post_message(self.CommandTyped(command))
+            case Unknown(word=word, near=near):
+                meant = f" Did you mean /{near[0]}?" if near else " /help lists them."
+                self.note(f"There is no command /{one_line(word, 40)}.{meant}")
+            case None:
+                self._send(event)
+
+    def _send(self, event: Editor.Submitted) -> None:
+        draft = self.editor.draft
+        if self.link is None:
+            self.note("The session is not open yet; the text is kept")
+            return
+        self.editor.accept(draft)
+        self._remember(draft)
+        self.ask(event.message, event.mode, draft)
+
+    def ask(self, message: UserMessage, mode: SendMode = "steer", draft: str = "") -> None:
+        """Send a message to the agent; where that fails, the draft is given back."""
+        if self.link is not None:
+            self.link.do(lambda agent: agent.send(message, mode), lambda: self.editor.give_back((draft,)))
+
+    def _remember(self, draft: str) -> None:
+        if self.options.history is None:
+            return
+        try:
+            remember(self.options.history, draft)
+        except OSError as error:
+            self.note(f"The prompt history cannot be written ({error.strerror}); prompts are kept in the session")
+
+    @on(Editor.Edited)
+    def _edited(self, event: Editor.Edited) -> None:
+        choices = tuple((f"/{c.name}", c.usage, c.about) for c in matching(event.typed))
+        self.query_one(PickMenu).offer(choices)
+        self.query_one(ApprovalPanel).drafting(has_text=bool(event.typed))
+        if self._draft_timer is not None:
+            self._draft_timer.stop()
+        self._draft_timer = self.set_timer(_DRAFT_DELAY, self.save_draft, name="draft")
+
+    def save_draft(self) -> None:
+        """Keep the draft in the log."""
+        draft = self.editor.draft
+        if self.link is not None:
+            self.link.do(lambda agent: agent.save_draft(draft))
+
+    @on(PickMenu.Picked)
+    def _picked(self, event: PickMenu.Picked) -> None:
+        self.editor.show_draft(event.text)
+
+    @on(ApprovalPanel.Decided)
+    def _decided(self, event: ApprovalPanel.Decided) -> None:
+        if self.link is None:
+            return
+        self.link.agent.answer(event.call_id, allowed=event.allowed, rule=event.rule, reason=event.reason)
+        if event.interrupt:
+            self.link.do(lambda agent: agent.interrupt())
+
+    @on(ApprovalPanel.Left)
+    def _left(self) -> None:
+        self.editor.focus()
+
+    @on(ContextBar.Asked)
+    def _info_asked(self) -> None:
+        self.action_command("self-compact-info")
+
+    # Actions.
+
+    def action_stop(self) -> None:
+        """Refuse an open question, and stop what runs."""
+        if self.query_one(ApprovalPanel).refuse_and_stop():
+            return
+        if self.busy and self.link is not None:
+            self.link.do(lambda agent: agent.interrupt())
+
+    def action_climb(self) -> None:
+        """Take the next rung of the Ctrl+C ladder."""
+        now = self.options.clock()
+        rung = climb(draft=bool(self.editor.text), busy=self.busy, armed_at=self._armed_at, now=now)
+        self._armed_at = now if rung is Rung.ARM else None
+        match rung:
+            case Rung.PUT_AWAY:
+                self.editor.put_away()
+            case Rung.INTERRUPT:
+                self.action_stop()
+            case Rung.QUIT:
+                self.post_message(self.QuitAsked())
+            case Rung.ARM:
+                pass
+        self.note(rung.value)
+
+    def action_leave_empty(self) -> None:
+        """Leave, where there is no draft to lose."""
+        if not self.editor.text:
+            self.post_message(self.QuitAsked())
+
+    def action_command(self, name: Name) -> None:
+        """Run a command from a key."""
+        self.post_message(self.CommandTyped(Typed(name)))
+
+    def action_scroll_transcript(self, where: str) -> None:
+        """Scroll the conversation, whoever has the keyboard."""
+        self.feed.scroll(where)
+
+    def action_fold(self) -> None:
+        """Open or fold the newest tool output."""
+        self.feed.fold()
+
+    def action_redraw(self) -> None:
+        """Paint everything again (something else wrote to the terminal)."""
+        self.refresh(layout=True, repaint=True)
+
+    def _show_hints(self) -> None:
+        self.query_one(KeyHints).show(_BUSY if self.busy else _IDLE)

@@ -1,0 +1,44 @@
+"""What the front end is started with: data, made by the command line."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tui.messages import Attachment
+
+if TYPE_CHECKING:
+    from tui.agent.session import SessionOptions
+
+__all__ = ["AppOptions"]
+
+
+class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How to start the app. `session` makes the session's options late, so that nothing heavy is imported first."""
+
+    session: Callable[[], SessionOptions]
+    cwd: Path
+    version: str
+    prompt: str | None = None
+    """Sent at once."""
+    attachments: tuple[Attachment, ...] = ()
+    """What was piped in, sent with the prompt."""
+    theme: str = ""
+    theme_folders: tuple[Path, ...] = ()
+    """Shipped folder first, then the user's."""
+    history: Path | None = None
+    """The file with this project's earlier prompts; None keeps none."""
+    environ: Mapping[str, str] = msgspec.field(default_factory=lambda: dict(os.environ))
+    clock: Callable[[], float] = time.monotonic
+    """Seconds; for spans on the screen."""
+    key_clock: Callable[[], float] | None = None
+    """Seconds; None takes the time at which the terminal gave the key."""
+    notices: tuple[str, ...] = ()
+    """Lines about the settings, shown once."""
+
+

@@ -1,0 +1,78 @@
+"""Pages over the conversation: text to read, a list to pick from. Esc or q goes back."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+__all__ = ["PickPage", "TextPage"]
+
+_BACK: list[BindingType] = [Binding("escape,q,ctrl+c", "dismiss", "Back", show=False, id="page.back")]
+
+_CSS = """
+{name} {{ align: center middle; background: $clew-background 60%; }}
+{name} .page {{ width: 90%; max-width: 100; height: auto; max-height: 90%; padding: 1 2; background: $clew-surface;
+    border: none; border-left: outer $clew-accent; scrollbar-size-vertical: 1; }}
+{name} .page-title {{ height: auto; text-style: bold; color: $clew-accent; margin-bottom: 1; }}
+"""
+
+
+class TextPage(ModalScreen[None]):
+    """A page of text."""
+
+    DEFAULT_CSS = _CSS.format(name="TextPage")
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *_BACK,
+        Binding("up,k", "scroll(-1)", "Up", show=False, id="page.up"),
+        Binding("down,j", "scroll(1)", "Down", show=False, id="page.down"),
+        Binding("pageup", "scroll(-15)", "Page up", show=False, id="page.page_up"),
+        Binding("pagedown,space", "scroll(15)", "Page down", show=False, id="page.page_down"),
+    ]
+
+    def __init__(self, title: str, body: Content) -> None:
+        super().__init__()
+        self._title = title
+        self._body = body
+
+    def compose(self) -> ComposeResult:
+        """Title and body, which scrolls."""
+        with VerticalScroll(classes="page", can_focus=False):
+            yield Static(Content(self._title), classes="page-title", markup=False)
+            yield Static(self._body, markup=False)
+
+    def action_scroll(self, rows: int) -> None:
+        """Scroll by rows."""
+        self.query_one(VerticalScroll).scroll_relative(y=rows, animate=False)
+
+
+class PickPage(ModalScreen[str | None]):
+    """A list to pick one from; returns its key, or None."""
+
+    DEFAULT_CSS = _CSS.format(name="PickPage")
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,ctrl+c", "leave", "Back", show=False, id="pick.back")]
+
+    def __init__(self, title: str, rows: tuple[tuple[str, Content], ...]) -> None:
+        super().__init__()
+        self._title = title
+        self._rows = rows
+
+    def compose(self) -> ComposeResult:
+        """Title and list."""
+        with VerticalScroll(classes="page", can_focus=False):
+            yield Static(Content(self._title), classes="page-title", markup=False)
+            yield OptionList(*(Option(row) for _, row in self._rows), markup=False, compact=True)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """One is picked."""
+        self.dismiss(self._rows[event.option_index][0])
+
+    def action_leave(self) -> None:
+        """Pick nothing."""
+        self.dismiss(None)

@@ -1,0 +1,42 @@
+"""From agent events to the status line: a pure fold."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tui.agent.events import (
+    AgentEvent,
+    AnswerDelta,
+    AnswerStarted,
+    Failed,
+    PhaseChanged,
+    QueueChanged,
+    RetryWaiting,
+    ThinkingDeltaShown,
+    ToolCallGrowing,
+)
+from tui.widgets.status import Status
+
+__all__ = ["advance"]
+
+
+def advance(status: Status, event: AgentEvent, now: float) -> Status:
+    """Return the status after `event`. `now` is in seconds of the clock the status line uses."""
+    replace = msgspec.structs.replace
+    match event:
+        case PhaseChanged(phase=phase, detail=detail):
+            since = status.since if status.busy and status.phase != "starting" else now
+            return replace(status, phase=phase, detail=detail, since=since, retry="")
+        case AnswerStarted():
+            return replace(status, characters=0, stream_since=now)
+        case AnswerDelta(text=text) | ThinkingDeltaShown(text=text) | ToolCallGrowing(text=text):
+            start = status.stream_since if status.characters else now
+            return replace(status, characters=status.characters + len(text), stream_since=start)
+        case RetryWaiting(reason=reason, attempt=attempt, of=of, seconds=seconds):
+            return replace(status, phase="retrying", retry=f"{reason} ({attempt} of {of})", retry_at=now + seconds)
+        case QueueChanged(items=items):
+            return replace(status, queued=len(items))
+        case Failed():
+            return replace(status, phase="stopped", detail="")
+        case _:
+            return status

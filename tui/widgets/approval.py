@@ -1,0 +1,264 @@
+"""The question before a tool acts: exactly what would run, and four deliberate keys.
+
+The panel stands above the editor and never takes the keyboard by itself: the editor hands it each
+key first (`take`), and `gate` decides whether the key was meant for it. What is typed meanwhile goes
+into the draft, every character of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Input, Static
+
+from tui.agent.events import ApprovalAsked
+from tui.tools.base import Preview
+from tui.widgets.gate import KeyGate
+from tui.widgets.sanitise import one_line, sanitise
+
+__all__ = ["ApprovalPanel", "question_body", "question_keys", "question_title"]
+
+_BODY_LIMIT = 200_000
+_VERBS = {"bash": "wants to run a command", "edit": "wants to change a file", "write": "wants to write a file"}
+
+
+def question_title(asked: ApprovalAsked) -> Content:
+    """Return the line that says who asks for what."""
+    verb = _VERBS.get(asked.name, f"wants to {asked.preview.effect.value}")
+    return Content.assemble(
+        ("? ", "bold $clew-warning"), (one_line(asked.name, 40), "bold $clew-text"), (f" {verb}", "$clew-text")
+    )
+
+
+def question_body(preview: Preview) -> Content:
+    """Return what would be done, every odd character visible. Never cut without saying so."""
+    rows: list[Content] = []
+    if preview.command:
+        rows += _block(preview.command, "bold $clew-text")
+    else:
+        rows += _block(preview.title, "bold $clew-text")
+    rows += [_row(f"outside the project: {one_line(path)}", "$clew-hard") for path in preview.outside]
+    if preview.warning:
+        rows += _block(preview.warning, "$clew-warning")
+    if preview.diff:
+        rows += [_row(line, _diff_style(line)) for line in _lines(preview.diff) if not line.startswith(("--- ", "+++ "))]
+    return Content("\n").join(rows)
+
+
+def question_keys(asked: ApprovalAsked, *, ready: bool, drafting: bool) -> Content:
+    """Return the row of keys; dim, with what to do, while no key counts."""
+    if drafting:
+        return Content.assemble(("Tab", "$clew-text"), (" to answer; what you type goes into your message", "$clew-dim"))
+    key = "bold $clew-text" if ready else "$clew-dim"
+    about = "$clew-text" if ready else "$clew-dim"
+    parts = [("y", key), (" once   ", about)]
+    if asked.suggestions:
+        parts += [("a", key), (f" always {one_line(asked.suggestions[0], 60)}   ", about)]
+    parts += [("n", key), (" no, and say why   ", about), ("Esc", key), (" no, and stop", about)]
+    return Content.assemble(*parts)
+
+
+def _lines(text: str) -> list[str]:
+    cut = sanitise(text[:_BODY_LIMIT], visible=True).split("\n")
+    if len(text) > _BODY_LIMIT:
+        cut.append(f"[{len(text) - _BODY_LIMIT:,} more characters are not shown: say no unless you know them]")
+    return cut[:-1] if cut and not cut[-1] else cut
+
+
+def _block(text: str, style: str) -> list[Content]:
+    return [_row(line, style) for line in _lines(text)]
+
+
+def _row(text: str, style: str) -> Content:
+    return Content.assemble((text or " ", style))
+
+
+def _diff_style(line: str) -> str:
+    return {"+": "$clew-ok", "-": "$clew-hard", "@": "$clew-accent"}.get(line[:1], "$clew-dim")
+
+
+class ApprovalPanel(Vertical):
+    """Shows one question at a time and posts `Decided`."""
+
+    DEFAULT_CSS = """
+    ApprovalPanel { height: auto; max-height: 60%; display: none; background: $clew-surface; padding: 0 1;
+        border-left: outer $clew-warning; }
+    ApprovalPanel.-open { display: block; }
+    ApprovalPanel #question-title, ApprovalPanel #question-keys { height: auto; max-height: 3; }
+    ApprovalPanel #question-scroll { height: auto; max-height: 14; padding: 0 2; scrollbar-size-vertical: 1; }
+    ApprovalPanel #question-body { height: auto; width: 1fr; }
+    ApprovalPanel #question-reason { display: none; border: none; height: 1; padding: 0; background: $clew-surface; }
+    ApprovalPanel.-reason #question-reason { display: block; }
+    """
+
+    class Decided(Message):
+        """The person decided; `interrupt` means stop the exchange too."""
+
+        def __init__(self, call_id: str, *, allowed: bool, rule: str = "", reason: str = "", interrupt: bool = False) -> None:
+            self.call_id = call_id
+            self.allowed = allowed
+            self.rule = rule
+            self.reason = reason
+            self.interrupt = interrupt
+            super().__init__()
+
+    class Left(Message):
+        """The reason field was closed: the keyboard goes back to the editor."""
+
+    def __init__(self, *, clock: Callable[[], float] | None = None) -> None:
+        super().__init__(id="approval")
+        self._clock = clock
+        self._asked: ApprovalAsked | None = None
+        self._gate = KeyGate()
+        self._called = False
+        """The person turned to the panel on purpose (Tab), though a draft stands."""
+        self._drafting = False
+
+    def compose(self) -> ComposeResult:
+        """Title, what would run, reason, keys."""
+        yield Static("", id="question-title", markup=False)
+        with VerticalScroll(id="question-scroll", can_focus=False):
+            yield Static("", id="question-body", markup=False)
+        yield Input(placeholder="why not? (Enter sends it, Esc goes back)", id="question-reason")
+        yield Static("", id="question-keys", markup=False)
+
+    @property
+    def asked(self) -> ApprovalAsked | None:
+        """The open question."""
+        return self._asked
+
+    @property
+    def ready(self) -> bool:
+        """Whether a key pressed now would answer."""
+        return self._asked is not None and self._gate.accepts(self._now()) and not self._drafting
+
+    def ask(self, asked: ApprovalAsked, *, drafting: bool) -> None:
+        """Show a question. No key counts before it is painted and the keyboard has been still."""
+        self._asked = asked
+        self._called = False
+        self._drafting = drafting
+        self._gate = KeyGate(last_key=self._gate.last_key)
+        self.query_one("#question-title", Static).update(question_title(asked))
+        self.query_one("#question-body", Static).update(question_body(asked.preview))
+        self.query_one("#question-scroll", VerticalScroll).scroll_home(animate=False)
+        self.remove_class("-reason")
+        self.add_class("-open")
+        self._show_keys()
+        self.call_after_refresh(self._painted, asked.call_id)
+
+    def close(self, call_id: str) -> None:
+        """Take the question away, if it is this one."""
+        if self._asked is not None and self._asked.call_id == call_id:
+            if self.query_one("#question-reason", Input).has_focus:
+                self.post_message(self.Left())
+            self._asked = None
+            self.remove_class("-open", "-reason")
+
+    def drafting(self, has_text: bool) -> None:
+        """Say whether a draft stands in the editor: then no letter is an answer, unless Tab was pressed."""
+        self._called = self._called and has_text
+        self._drafting = has_text and not self._called
+        self._show_keys()
+
+    def take(self, event: events.Key) -> bool:
+        """Return whether this key was meant for the question, and act on it if so."""
+        at = event.time if self._clock is None else self._clock()
+        accepts = self._gate.accepts(at)
+        self._gate = self._gate.pressed(at)
+        if self._asked is None:
+            return False
+        if event.key == "tab" and self._drafting:
+            self._called, self._drafting = True, False
+            self._later()
+            return True
+        if self._drafting or not accepts:
+            self._called = False
+            self._later()
+            return False
+        return self._answer(event.key, self._asked)
+
+    def _answer(self, key: str, asked: ApprovalAsked) -> bool:
+        match key:
+            case "y":
+                self._decide(allowed=True)
+            case "a" if asked.suggestions:
+                self._decide(allowed=True, rule=asked.suggestions[0])
+            case "n":
+                self.add_class("-reason")
+                field = self.query_one("#question-reason", Input)
+                field.value = ""
+                field.focus()
+            case "up" | "down" | "pageup" | "pagedown" | "home" | "end":
+                self._scroll(key)
+            case "enter" | "tab":
+                pass  # Never an answer, and not a message either: nothing happens by accident.
+            case _:
+                return False
+        return True
+
+    def refuse_and_stop(self) -> bool:
+        """Answer no and ask to stop (Esc). Refusing is safe, so no gate. Returns whether a question was open."""
+        if self._asked is None:
+            return False
+        if self.has_class("-reason"):
+            self._leave_reason()
+            return True
+        self._decide(allowed=False, interrupt=True)
+        return True
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """The reason is written."""
+        event.stop()
+        self._decide(allowed=False, reason=event.value)
+        self._leave_reason()
+
+    def _decide(self, *, allowed: bool, rule: str = "", reason: str = "", interrupt: bool = False) -> None:
+        if self._asked is not None:
+            call_id = self._asked.call_id
+            self.post_message(self.Decided(call_id, allowed=allowed, rule=rule, reason=reason, interrupt=interrupt))
+
+    def _leave_reason(self) -> None:
+        self.remove_class("-reason")
+        self.post_message(self.Left())
+
+    def _scroll(self, key: str) -> None:
+        body = self.query_one("#question-scroll", VerticalScroll)
+        match key:
+            case "up":
+                body.scroll_up(animate=False)
+            case "down":
+                body.scroll_down(animate=False)
+            case "pageup":
+                body.scroll_page_up(animate=False)
+            case "pagedown":
+                body.scroll_page_down(animate=False)
+            case "home":
+                body.scroll_home(animate=False)
+            case _:
+                body.scroll_end(animate=False)
+
+    def _painted(self, call_id: str) -> None:
+        if self._asked is not None and self._asked.call_id == call_id:
+            self._gate = self._gate.shown(self._now())
+            self._later()
+
+    def _later(self) -> None:
+        """Show the keys as they are now, and again when they would count."""
+        self._show_keys()
+        wait = self._gate.wait(self._now())
+        if self._asked is not None and wait > 0:
+            self.set_timer(wait + 0.01, self._show_keys, name="gate")
+
+    def _show_keys(self) -> None:
+        if self._asked is not None:
+            keys = question_keys(self._asked, ready=self.ready, drafting=self._drafting)
+            self.query_one("#question-keys", Static).update(keys)
+
+    def _now(self) -> float:
+        return time.monotonic() if self._clock is None else self._clock()

@@ -1,0 +1,67 @@
+"""When is Enter a person's Enter, and when a newline of a paste that came without brackets?
+
+A terminal without bracketed paste sends pasted lines as keys. Nobody types a key within 20 ms of
+Enter, so Enter waits that long: with more input behind it, it was text; else it sends. Within a
+burst that already held a newline no Enter sends at all (claude-code#73157, gemini-cli#16125).
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Literal, TypeAlias
+
+import msgspec
+
+__all__ = ["QUIET", "Burst", "Do", "KeyKind", "quiet", "step"]
+
+QUIET = 0.02
+"""Seconds without a key that end a burst. A fast typist needs 30 ms from key to key."""
+
+KeyKind: TypeAlias = Literal["text", "enter", "line-feed", "other"]
+
+
+class Do(enum.Enum):
+    """What the editor does, in the order given."""
+
+    NEWLINE = "newline"
+    SUBMIT = "submit"
+    INSERT = "insert"
+    """Handle the key itself as usual."""
+
+
+class Burst(msgspec.Struct, frozen=True):
+    """What is remembered between keys. Times are seconds of any steady clock."""
+
+    last: float = float("-inf")
+    waiting: float | None = None
+    """When the Enter came that has not been decided yet."""
+    newlines: bool = False
+    """The running burst already holds a newline."""
+    carriage: bool = False
+    """The last key was Enter: a line feed right behind it belongs to it (CRLF is one newline)."""
+
+
+def step(state: Burst, kind: KeyKind, at: float) -> tuple[Burst, tuple[Do, ...]]:
+    """Return the state after a key that came at `at`, and what to do now."""
+    close = at - state.last < QUIET
+    newlines = state.newlines and close
+    before: tuple[Do, ...] = ()
+    if state.waiting is not None:
+        inside = at - state.waiting < QUIET and kind != "other"
+        before = (Do.NEWLINE,) if inside else (Do.SUBMIT,)
+        newlines = newlines or inside
+    if kind == "line-feed" and state.carriage and close:
+        # The newline of this CRLF was either done by `before`, or at once inside the burst.
+        return Burst(last=at, newlines=True), before
+    if kind == "enter" and not newlines:
+        return Burst(last=at, waiting=at, carriage=True), before
+    if kind == "enter":
+        return Burst(last=at, newlines=True, carriage=True), (*before, Do.NEWLINE)
+    return Burst(last=at, newlines=newlines or kind == "line-feed"), (*before, Do.INSERT)
+
+
+def quiet(state: Burst, at: float) -> tuple[Burst, tuple[Do, ...]]:
+    """Return the state after nothing came for a while: an Enter that waited long enough sends."""
+    if state.waiting is None or at - state.waiting < QUIET:
+        return state, ()
+    return Burst(last=state.last), (Do.SUBMIT,)

@@ -1,0 +1,278 @@
+"""The editor: several lines, sent byte for byte as typed.
+
+It shows a draft and emits messages; it holds no session state. Enter goes through `burst`, pastes
+through `chips`; the text area below never sees a character it would change.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import ClassVar, Literal
+
+import msgspec
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.widgets import TextArea
+from textual.widgets.text_area import Edit, EditResult
+
+from tui.messages import Attachment, Text, UserMessage, clean
+from tui.widgets import chips
+from tui.widgets.burst import QUIET, Burst, Do, KeyKind, quiet, step
+from tui.widgets.recall import PromptHistory
+
+__all__ = ["EDITOR_BINDINGS", "Editor", "SendMode"]
+
+SendMode = Literal["steer", "follow-up"]
+
+
+def _key(keys: str, action: str, name: str, about: str) -> Binding:
+    return Binding(keys, action, about, show=False, id=f"editor.{name}")
+
+
+EDITOR_BINDINGS: list[BindingType] = [
+    _key("enter", "submit", "submit", "Send; while the agent works: steer it"),
+    _key("alt+enter,ctrl+t", "submit_later", "submit_later", "Send as a follow-up, after this exchange"),
+    _key("shift+enter,ctrl+j", "newline", "newline", "New line (also: \\ then Enter)"),
+    _key("up", "older", "older", "Line up; at the top: earlier prompts"),
+    _key("down", "newer", "newer", "Line down; at the bottom: later prompts"),
+    _key("left", "cursor_left", "left", "Left"),
+    _key("right", "cursor_right", "right", "Right"),
+    _key("ctrl+left,alt+left,alt+b", "cursor_word_left", "word_left", "Word left"),
+    _key("ctrl+right,alt+right,alt+f", "cursor_word_right", "word_right", "Word right"),
+    _key("home,ctrl+a", "cursor_line_start", "line_start", "Start of line"),
+    _key("end,ctrl+e", "cursor_line_end", "line_end", "End of line"),
+    _key("shift+left", "cursor_left(True)", "select_left", "Select left"),
+    _key("shift+right", "cursor_right(True)", "select_right", "Select right"),
+    _key("shift+up", "cursor_up(True)", "select_up", "Select up"),
+    _key("shift+down", "cursor_down(True)", "select_down", "Select down"),
+    _key("shift+home", "cursor_line_start(True)", "select_line_start", "Select to start of line"),
+    _key("shift+end", "cursor_line_end(True)", "select_line_end", "Select to end of line"),
+    _key("ctrl+shift+left", "cursor_word_left(True)", "select_word_left", "Select word left"),
+    _key("ctrl+shift+right", "cursor_word_right(True)", "select_word_right", "Select word right"),
+    _key("backspace", "delete_left", "delete_left", "Delete left"),
+    _key("delete", "delete_right", "delete_right", "Delete right"),
+    _key("ctrl+w,alt+backspace", "delete_word_left", "delete_word_left", "Delete word left"),
+    _key("alt+d", "delete_word_right", "delete_word_right", "Delete word right"),
+    _key("ctrl+u", "delete_to_start_of_line", "delete_line_start", "Delete to start of line"),
+    _key("ctrl+k", "delete_to_end_of_line", "delete_line_end", "Delete to end of line"),
+    _key("ctrl+z,ctrl+underscore", "undo", "undo", "Undo; brings a cleared draft back"),
+    _key("ctrl+y", "redo", "redo", "Redo"),
+    _key("ctrl+x", "cut", "cut", "Cut"),
+    _key("ctrl+v", "paste", "paste", "Paste what was cut or copied here"),
+]
+
+
+def _nobody(_event: events.Key) -> bool:
+    return False
+
+
+class Editor(TextArea, inherit_bindings=False):
+    """A draft. Posts `Submitted` when it is sent and `Edited` when it changes."""
+
+    BINDINGS: ClassVar[list[BindingType]] = EDITOR_BINDINGS
+
+    class Submitted(Message):
+        """The draft goes to the agent (or is a command). The editor keeps it until `accept` is called."""
+
+        def __init__(self, message: UserMessage, typed: str, mode: SendMode) -> None:
+            self.message = message
+            """Words and pasted matter, byte for byte."""
+            self.typed = typed
+            """The draft as it stands in the editor."""
+            self.mode: SendMode = mode
+            super().__init__()
+
+    class Edited(Message):
+        """The draft is now this, whole."""
+
+        def __init__(self, typed: str, draft: str) -> None:
+            self.typed = typed
+            self.draft = draft
+            super().__init__()
+
+    def __init__(self, *, clock: Callable[[], float] | None = None, id: str | None = None) -> None:
+        super().__init__(
+            id=id,
+            soft_wrap=True,
+            show_line_numbers=False,
+            tab_behavior="focus",
+            highlight_cursor_line=False,
+            compact=True,
+            max_checkpoints=200,
+        )
+        self.cursor_blink = False
+        self.gate: Callable[[events.Key], bool] = _nobody
+        """Asked first for each key; True means it took it. For dialogs that share the keyboard."""
+        self.recall = PromptHistory()
+        self._chips: dict[str, str] = {}
+        self._burst = Burst()
+        self._clock = clock
+
+    # What others read and set.
+
+    @property
+    def draft(self) -> str:
+        """The draft, whole: pastes as they were."""
+        return chips.whole(self.text, self._chips)
+
+    def show_draft(self, text: str) -> None:
+        """Put a stored draft, an earlier prompt or a returned message in place of what stands here (undoable)."""
+        self.replace(self._standing(text), (0, 0), self.document.end, maintain_selection_offset=False)
+        self.move_cursor(self.document.end)
+
+    def give_back(self, texts: tuple[str, ...]) -> None:
+        """Put texts that were waiting before the draft; nothing is lost."""
+        own = self.text
+        joined = "\n".join([*(self._standing(text) for text in texts), *([own] if own else [])])
+        self.replace(joined, (0, 0), self.document.end, maintain_selection_offset=False)
+        self.move_cursor(self.document.end)
+
+    def accept(self, draft: str) -> None:
+        """The draft was taken: remember it and start afresh."""
+        self.recall = self.recall.sent(draft)
+        self._chips = {}
+        self.load_text("")
+
+    def put_away(self) -> bool:
+        """Clear the draft so that undo brings it back. Returns whether there was one."""
+        if not self.text:
+            return False
+        self.history.checkpoint()
+        self.recall = PromptHistory.of(self.recall.items)
+        self.clear()
+        self.history.checkpoint()
+        return True
+
+    # Keys.
+
+    async def _on_key(self, event: events.Key) -> None:
+        if self.gate(event):
+            event.stop()
+            event.prevent_default()
+            return
+        at = event.time if self._clock is None else self._clock()
+        if event.key == "tab" and at - self._burst.last < QUIET and self.text:
+            # A tab inside a paste that came without brackets is text; nobody types this fast.
+            event.stop()
+            event.prevent_default()
+            self._type("\t")
+        self._burst, does = step(self._burst, self._kind(event), at)
+        self._do(does)
+        if Do.INSERT not in does:
+            event.stop()
+            event.prevent_default()
+        if self._burst.waiting is not None:
+            self.set_timer(QUIET * 1.2, self._check_quiet, name="burst")
+
+    def _kind(self, event: events.Key) -> KeyKind:
+        if event.key == "enter":
+            bound = self.screen.active_bindings.get("enter")
+            return "enter" if bound is not None and bound.binding.action == "submit" else "text"
+        if event.key == "ctrl+j" and event.character == "\n":
+            return "line-feed"
+        return "text" if event.is_printable or event.key == "tab" else "other"
+
+    def _do(self, does: tuple[Do, ...]) -> None:
+        for do in does:
+            if do is Do.NEWLINE:
+                self._type("\n")
+            elif do is Do.SUBMIT:
+                self._send("steer")
+
+    def _check_quiet(self) -> None:
+        now = time.monotonic() if self._clock is None else self._clock()
+        self._burst, does = quiet(self._burst, now)
+        self._do(does)
+        if self._burst.waiting is not None:
+            self.set_timer(QUIET, self._check_quiet, name="burst")
+
+    def _type(self, text: str) -> None:
+        self._replace_via_keyboard(text, *self.selection)
+
+    # Actions.
+
+    def action_submit(self) -> None:
+        """Send the draft; reached where another key than Enter is bound to it."""
+        self._send("steer")
+
+    def action_submit_later(self) -> None:
+        """Send the draft for after this exchange."""
+        self._send("follow-up")
+
+    def action_newline(self) -> None:
+        """Start a new line."""
+        self._type("\n")
+
+    def action_older(self) -> None:
+        """Go a line up, or at the first line to the prompt before."""
+        if not self.cursor_at_first_line:
+            self.action_cursor_up()
+            return
+        self.recall, text = self.recall.older(self.draft)
+        self._walk_to(text)
+
+    def action_newer(self) -> None:
+        """Go a line down, or at the last line to the prompt after."""
+        if not self.cursor_at_last_line:
+            self.action_cursor_down()
+            return
+        self.recall, text = self.recall.newer()
+        self._walk_to(text)
+
+    def _walk_to(self, text: str | None) -> None:
+        if text is not None:
+            self.show_draft(text)
+
+    def _send(self, mode: SendMode) -> None:
+        row, column = self.cursor_location
+        if mode == "steer" and self.document[row][:column].endswith("\\"):
+            self.replace("\n", (row, column - 1), (row, column), maintain_selection_offset=False)
+            return
+        if not self.text.strip():
+            return
+        parts = chips.parts(self.text, self._chips)
+        content = tuple(_cleaned(part) for part in parts)
+        self.post_message(self.Submitted(UserMessage(content=content), self.text, mode))
+
+    # Pastes and chips.
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        event.prevent_default()
+        self.history.checkpoint()
+        self._burst = Burst()
+        self._replace_via_keyboard(self._standing(chips.pasted(event.text)), *self.selection)
+        self.history.checkpoint()
+
+    def _standing(self, text: str) -> str:
+        """Return what stands for `text` in the editor: itself, or a chip."""
+        if not chips.must_fold(text):
+            return text
+        word = chips.label(text, len(self._chips) + 1)
+        self._chips = {**self._chips, word: text}
+        return word
+
+    def edit(self, edit: Edit) -> EditResult:
+        """Make an edit; one that would cut a chip takes the chip whole, one inside it goes behind it."""
+        top, bottom = edit.top, edit.bottom
+        start = chips.covering(self.document[top[0]], top[1], self._chips)
+        end = chips.covering(self.document[bottom[0]], bottom[1], self._chips)
+        if top == bottom and start is not None:
+            top = bottom = (top[0], start[1])
+        else:
+            top = top if start is None else (top[0], start[0])
+            bottom = bottom if end is None else (bottom[0], end[1])
+        if (top, bottom) != (edit.top, edit.bottom):
+            edit = Edit(edit.text, top, bottom, edit.maintain_selection_offset)
+        return super().edit(edit)
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        """Tell who saves drafts."""
+        event.stop()
+        self.post_message(self.Edited(self.text, self.draft))
+
+
+def _cleaned(part: Text | Attachment) -> Text | Attachment:
+    return msgspec.structs.replace(part, text=clean(part.text))

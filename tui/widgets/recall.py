@@ -1,0 +1,78 @@
+"""The prompts sent before in this project: a private file of one JSON string a line.
+
+Up and Down walk through it; the draft that was being typed waits at the newest end.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+
+__all__ = ["KEEP", "PromptHistory", "read_history", "remember"]
+
+KEEP = 500
+"""Prompts kept for each project."""
+_TAIL = 1 << 20
+
+
+class PromptHistory(msgspec.Struct, frozen=True):
+    """Where a person is in the prompts sent before. `at` == len(items) is the draft itself."""
+
+    items: tuple[str, ...] = ()
+    at: int = 0
+    draft: str = ""
+
+    @classmethod
+    def of(cls, items: tuple[str, ...]) -> PromptHistory:
+        """Return a history that stands at the draft."""
+        return cls(items=items, at=len(items))
+
+    def older(self, shown: str) -> tuple[PromptHistory, str | None]:
+        """Return one step back and the text to show; None where there is none. `shown` is the editor's text."""
+        if self.at == 0:
+            return self, None
+        draft = shown if self.at == len(self.items) else self.draft
+        moved = msgspec.structs.replace(self, at=self.at - 1, draft=draft)
+        return moved, self.items[moved.at]
+
+    def newer(self) -> tuple[PromptHistory, str | None]:
+        """Return one step forward and the text to show; past the newest it is the draft again."""
+        if self.at >= len(self.items):
+            return self, None
+        moved = msgspec.structs.replace(self, at=self.at + 1)
+        return moved, self.draft if moved.at == len(self.items) else self.items[moved.at]
+
+    def sent(self, text: str) -> PromptHistory:
+        """Return the history after `text` was sent; the same text twice in a row is kept once."""
+        items = self.items if self.items[-1:] == (text,) or not text.strip() else (*self.items, text)[-KEEP:]
+        return PromptHistory.of(items)
+
+
+def read_history(path: Path) -> PromptHistory:
+    """Return what the file holds; lines that cannot be read (a torn write) are passed over."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _TAIL))
+            lines = file.read().splitlines()
+    except OSError:
+        return PromptHistory()
+    items = [text for text in map(_decode, lines) if text]
+    return PromptHistory.of(tuple(items[-KEEP:]))
+
+
+def remember(path: Path, text: str) -> None:
+    """Append a prompt, durable enough for a convenience. Raises `OSError` where the folder cannot be written."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    with os.fdopen(handle, "ab") as file:
+        # A torn last line must not swallow this one: start on a fresh line.
+        file.write(b"\n" + msgspec.json.encode(text) + b"\n")
+
+
+def _decode(line: bytes) -> str | None:
+    try:
+        return msgspec.json.decode(line, type=str)
+    except msgspec.DecodeError:
+        return None

@@ -1,0 +1,161 @@
+"""Themes are data: TOML files beside the program and in the user's folder, validated when read.
+
+A file names the colours of the frame (`[chrome]`) and the styles of the transcript (`[transcript]`).
+What cannot be used is said in one notice for all files, and the default stands in.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+from textual.color import Color, ColorParseError
+from textual.theme import Theme
+
+from tui.widgets.theme import ThemeError, TranscriptTheme
+
+__all__ = ["DEFAULT_NAME", "TERMINAL_NAME", "Chrome", "ThemeFile", "choose_theme", "fallback_name", "read_theme"]
+
+DEFAULT_NAME = "clew-dark"
+TERMINAL_NAME = "terminal"
+"""The theme that uses the terminal's own 16 colours; taken without being asked where there are no more."""
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}")
+_LIMIT = 100_000
+
+
+class Chrome(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The colours around the transcript: `#rrggbb` or, with `ansi`, `ansi_blue` and the like."""
+
+    background: str
+    surface: str
+    text: str
+    dim: str
+    line: str
+    accent: str
+    ok: str
+    soft: str
+    warning: str
+    hard: str
+    cached: str
+    selection: str
+
+
+class ThemeFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One theme as its file says it. The file's name is the theme's name."""
+
+    about: str
+    chrome: Chrome
+    dark: bool = True
+    ansi: bool = False
+    """Colours are the terminal's own 16."""
+    transcript: dict[str, str] = {}
+
+    def styles(self) -> TranscriptTheme:
+        """Return the styles of the transcript. Raises `ThemeError`."""
+        return TranscriptTheme.from_mapping(self.transcript)
+
+    def textual(self, name: str) -> Theme:
+        """Return the frame's colours as Textual wants them."""
+        own = {f"clew-{key}": value for key, value in msgspec.structs.asdict(self.chrome).items()}
+        c = self.chrome
+        return Theme(
+            name=name,
+            primary=c.accent,
+            secondary=c.cached,
+            warning=c.warning,
+            error=c.hard,
+            success=c.ok,
+            accent=c.accent,
+            foreground=c.text,
+            background=c.background,
+            surface=c.surface,
+            panel=c.surface,
+            dark=self.dark,
+            ansi=self.ansi,
+            variables={**own, **self._derived()},
+        )
+
+    def _derived(self) -> dict[str, str]:
+        c = self.chrome
+        cursor = {} if self.ansi else {"input-cursor-background": c.accent, "input-cursor-foreground": c.background}
+        return {
+            **cursor,
+            "input-selection-background": c.selection,
+            "screen-selection-background": c.selection,
+            "scrollbar": c.line,
+            "scrollbar-hover": c.dim,
+            "scrollbar-active": c.accent,
+            "scrollbar-background": c.background,
+            "scrollbar-background-hover": c.background,
+            "scrollbar-background-active": c.background,
+            "scrollbar-corner-color": c.background,
+        }
+
+
+def read_theme(path: Path) -> ThemeFile:
+    """Read and check one file. Raises `ThemeError` with one sentence that names the file."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(_LIMIT)
+        theme = msgspec.convert(tomllib.loads(raw.decode("utf-8")), ThemeFile)
+        for key, value in msgspec.structs.asdict(theme.chrome).items():
+            _check_colour(key, value)
+        theme.styles()
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError, ThemeError) as error:
+        raise ThemeError(f"the theme {path.name} cannot be used: {error}") from error
+    return theme
+
+
+def _check_colour(key: str, value: str) -> None:
+    try:
+        Color.parse(value)
+    except ColorParseError as error:
+        raise ThemeError(f"{key} is no colour: {value!r}") from error
+
+
+def choose_theme(name: str, folders: Sequence[Path], instead: str = DEFAULT_NAME) -> tuple[str, ThemeFile, str]:
+    """Return the theme's name, the theme, and a notice (empty where all is well).
+
+    Later folders win. Where `name` is unknown or broken, `instead` is taken; that one ships with the
+    program, and a broken installation raises `ThemeError`.
+    """
+    wanted = name or instead
+    notice = ""
+    found = _find(wanted, folders)
+    if found is None:
+        known = ", ".join(sorted({path.stem for folder in folders for path in folder.glob("*.toml")}))
+        notice = f"There is no theme {wanted!r}; {instead} is used. Themes: {known}."
+    else:
+        try:
+            return wanted, read_theme(found), ""
+        except ThemeError as error:
+            notice = f"{str(error)[:1].upper()}{str(error)[1:]}. {instead} is used."
+    ships = _find(instead, folders[:1])
+    if ships is None:
+        raise ThemeError(f"the theme {instead} is missing from {folders[0]}: install the program again")
+    return instead, read_theme(ships), notice
+
+
+def _find(name: str, folders: Sequence[Path]) -> Path | None:
+    if not _NAME.fullmatch(name):
+        return None
+    for folder in reversed(folders):
+        path = folder / f"{name}.toml"
+        if path.is_file():
+            return path
+    return None
+
+
+def fallback_name(environ: Mapping[str, str]) -> str:
+    """Return the theme for this terminal where none is asked for: its own colours where it has but 16, or none."""
+    if "NO_COLOR" in environ:
+        return TERMINAL_NAME
+    if environ.get("COLORTERM", "").lower() in ("truecolor", "24bit"):
+        return DEFAULT_NAME
+    term = environ.get("TERM", "")
+    many = ("256", "direct", "kitty", "ghostty", "alacritty", "wezterm", "foot", "tmux")
+    return DEFAULT_NAME if any(word in term for word in many) else TERMINAL_NAME
