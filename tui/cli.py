@@ -8,18 +8,21 @@ no screen, and the app no network code before its first paint.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from tui import crash
+import msgspec
+
+from tui import __version__, crash
 from tui.arguments import Arguments, CommandArguments, UsageError, help_text, parse, version_text
 from tui.messages import Attachment, Text, UserMessage
 from tui.plain import plain_line
 from tui.settings import Places, SettingsError, places
-from tui.streams import InputError, abandon_stdout, harden, is_terminal, read_piped, say
+from tui.streams import CannotStartError, abandon_stdout, harden, is_terminal, read_piped, say
 
 if TYPE_CHECKING:
     from tui.agent.session import SessionOptions
@@ -40,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (UsageError, SettingsError) as error:
         say(f"clew: {error} (`clew --help` shows what there is.)")
         return 2
-    except InputError as error:
+    except CannotStartError as error:
         say(f"clew: {error}")
         return 1
     except KeyboardInterrupt:
@@ -69,9 +72,9 @@ def _run(argv: Sequence[str]) -> int:
 
 
 def _command(asked: CommandArguments) -> int:
-    from tui.console import run_command
+    from tui.console.commands import run_command
 
-    return run_command(asked.name, asked.id, as_json=asked.json, places=places(os.environ), cwd=_directory(asked.cwd))
+    return run_command(asked.name, asked.id, as_json=asked.json, own=places(os.environ), cwd=_directory(asked.cwd))
 
 
 def _directory(given: str | None) -> Path:
@@ -109,74 +112,107 @@ def message_of(prompt: str, piped: Attachment | None) -> UserMessage | None:
     return UserMessage(content) if content else None
 
 
-def _session(asked: Arguments) -> int:
-    from tui.console.loading import load
+class _Start(msgspec.Struct, frozen=True):
+    """Everything a front end is started from."""
 
+    asked: Arguments
+    loaded: Loaded
+    own: Places
+    cwd: Path
+    front: Front
+    session_id: str = ""
+    """The session that `-r` means."""
+
+
+def _session(asked: Arguments) -> int:
     front = front_for(
         asked, terminals=is_terminal(sys.stdin) and is_terminal(sys.stdout), term=os.environ.get("TERM", "")
     )
-    if front == "headless" and asked.resume == "":
+    own, cwd = places(os.environ), _directory(asked.cwd)
+    if front == "app":
+        loaded = _load(asked, own, cwd, ask=True)
+        return _app(_Start(asked, loaded, own, cwd, front, _resumed(asked, own, cwd)))
+    if asked.resume == "":
         raise UsageError("-r needs an ID here; `clew sessions` lists them.")
     message = message_of(asked.print or asked.prompt or "", read_piped())
-    if front == "headless" and message is None:
+    if message is None:
         raise UsageError("There is nothing to send: give a PROMPT, or pipe one in.")
-    own, cwd = places(os.environ), _directory(asked.cwd)
-    loaded = load(own, os.environ, asked.flags, cwd, ask=front == "app")
-    options = _options(asked, loaded, own, cwd, os.environ, interactive=front == "app")
-    if front == "app":
-        return _app(options, message, loaded.notices)
-    for notice in loaded.notices:
-        say(notice)
-    assert message is not None
-    return _headless(asked, options, message)
+    start = _Start(asked, _load(asked, own, cwd, ask=False), own, cwd, front, _resumed(asked, own, cwd))
+    return _headless(start, message)
 
 
-def _options(
-    asked: Arguments, loaded: Loaded, own: Places, cwd: Path, environ: Mapping[str, str], *, interactive: bool
-) -> SessionOptions:
+def _resumed(asked: Arguments, own: Places, cwd: Path) -> str:
+    """Return the whole id of the session that `-r` means; empty without `-r`."""
+    if asked.resume is None:
+        return ""
+    import anyio
+
+    from tui.console.ask import choose_session
+    from tui.console.sessions import resumed_session
+
+    if asked.resume:
+        return anyio.run(resumed_session, own.data, cwd, asked.resume)
+    return anyio.run(choose_session, own.data, cwd)
+
+
+def _load(asked: Arguments, own: Places, cwd: Path, *, ask: bool) -> Loaded:
+    from tui.console.loading import load
+
+    return load(own, os.environ, asked.flags, cwd, ask=ask)
+
+
+def _options(start: _Start) -> SessionOptions:
+    """Return what the session is opened with; a resumed one keeps its own model and mode, unless a flag says else."""
     from tui.agent.session import SessionOptions
     from tui.models.factory import ModelChoice
 
-    settings = loaded.settings.for_model(loaded.settings.model)
+    asked = start.asked
+    settings = start.loaded.settings.for_model(start.loaded.settings.model)
     resumed = asked.newest or asked.resume is not None
-    # A session goes on with its own model and mode, unless a flag names another.
     given = {name for name, value in asked.flags.items() if value is not None}
-    choose = not resumed or bool(given & {"model", "provider", "base_url", "window"})
     choice = ModelChoice(settings.provider, settings.model, settings.base_url, settings.window)
     return SessionOptions(
-        home=own.data,
-        cwd=cwd,
+        home=start.own.data,
+        cwd=start.cwd,
         open="newest" if asked.newest else "id" if resumed else "new",
-        session_id=_session_id(asked, own, cwd),
+        session_id=start.session_id,
         persist=not asked.no_session,
-        choice=choice if choose else None,
+        choice=choice if not resumed or given & {"model", "provider", "base_url", "window"} else None,
         approve=settings.approve if not resumed or "approve" in given else None,
-        interactive=interactive,
-        environ=environ,
+        interactive=start.front == "app",
+        environ=os.environ,
         settings=settings,
-        instructions_home=own.config,
+        instructions_home=start.own.config,
     )
 
 
-def _session_id(asked: Arguments, own: Places, cwd: Path) -> str:
-    if asked.resume != "":
-        return asked.resume or ""
-    from tui.console.ask import choose_session
-
-    return choose_session(own.data, cwd)
-
-
-def _app(options: SessionOptions, message: UserMessage | None, notices: tuple[str, ...]) -> int:
+def _app(start: _Start) -> int:
     from tui.app import run_app
+    from tui.resources import themes_folder
+    from tui.screens.options import AppOptions
 
-    return run_app(options, message, notices)
+    project = hashlib.sha256(os.fsencode(start.cwd)).hexdigest()
+    options = AppOptions(
+        session=lambda: _options(start),
+        cwd=start.cwd,
+        version=__version__,
+        prompt=start.asked.prompt,
+        theme=start.loaded.settings.theme,
+        theme_folders=(themes_folder(), start.own.config / "themes"),
+        history=None if start.asked.no_session else start.own.data / "history" / f"{project}.jsonl",
+        environ=os.environ,
+        notices=start.loaded.notices,
+    )
+    return run_app(options)
 
 
-def _headless(asked: Arguments, options: SessionOptions, message: UserMessage) -> int:
+def _headless(start: _Start, message: UserMessage) -> int:
     from tui.headless.notes import usage_note
     from tui.headless.run import Headless, run
     from tui.headless.sinks import JsonSink, TextSink
 
-    sink = JsonSink() if asked.mode == "json" else TextSink()
-    status = run(Headless(options, message, sink, usage_note if asked.verbose else None))
-    return int(status)
+    for notice in start.loaded.notices:
+        say(notice)
+    sink = JsonSink() if start.asked.mode == "json" else TextSink()
+    options = _options(start)
+    return int(run(Headless(options, message, sink, usage_note(options.settings) if start.asked.verbose else None)))

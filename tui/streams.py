@@ -14,7 +14,7 @@ from typing import IO, cast
 from tui.messages import Attachment, clean
 from tui.plain import plain_line
 
-__all__ = ["InputError", "abandon_stdout", "harden", "is_terminal", "read_piped", "say", "write_bytes"]
+__all__ = ["CannotStartError", "abandon_stdout", "harden", "is_terminal", "read_piped", "say", "write_bytes"]
 
 _MOST = 10_000_000
 """Bytes of piped input that are taken; no context window holds more."""
@@ -22,8 +22,8 @@ _PATIENCE = 3.0
 """Seconds of silence on a pipe after which a person is told what is waited for."""
 
 
-class InputError(Exception):
-    """What was piped in cannot be used. `str()` is one sentence."""
+class CannotStartError(Exception):
+    """Something a start needs is not there or cannot be used. `str()` is one sentence."""
 
 
 def harden() -> None:
@@ -67,7 +67,7 @@ def abandon_stdout() -> None:
 
 
 def read_piped() -> Attachment | None:
-    """Return what is piped into stdin, or None where there is nothing. Reads to its end. Raises `InputError`."""
+    """Return what is piped into stdin, or None where there is nothing. Reads to its end. Raises `CannotStartError`."""
     if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
         return None
     descriptor = sys.stdin.fileno()
@@ -76,9 +76,11 @@ def read_piped() -> Attachment | None:
         with os.fdopen(os.dup(descriptor), "rb") as source:
             content = source.read(_MOST + 1)
     except OSError as error:
-        raise InputError(f"stdin cannot be read: {error.strerror}. Nothing was sent.") from error
+        raise CannotStartError(f"stdin cannot be read: {error.strerror}. Nothing was sent.") from error
     if len(content) > _MOST:
-        raise InputError(f"More than {_MOST:,} bytes came on stdin; nothing was sent. Give a file's name instead.")
+        raise CannotStartError(
+            f"More than {_MOST:,} bytes came on stdin; nothing was sent. Give a file's name instead."
+        )
     return Attachment(name="stdin", text=clean(content.decode("utf-8", "replace"))) if content else None
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tui.agent.events import AgentEvent, EntryAdded, Failed, RetryWaiting, UsageChanged
+from tui.context.bar import bar_text
+from tui.context.thresholds import Given, Thresholds, resolve
 from tui.log.entries import Answer, Notice, Result, Settled
 from tui.messages import ToolCall
 from tui.plain import plain_line
+from tui.settings import Settings
 
 __all__ = ["ending_note", "notes", "usage_note"]
 
@@ -50,9 +55,16 @@ def ending_note(settled: Settled) -> str:
     return plain_line(f"{settled.reason}: {detail}")
 
 
-def usage_note(usage: UsageChanged) -> str:
-    """Return how full the context is, in words."""
-    if usage.tokens is None:
-        return f"context: unknown of {usage.window:,} tokens"
-    share = usage.tokens * 100 // max(usage.window, 1)
-    return f"context: {usage.tokens:,} of {usage.window:,} tokens ({share} %, {usage.source})"
+def usage_note(settings: Settings) -> Callable[[UsageChanged], str]:
+    """Return what says how full the context is: the bar in its exact text form, and the figures."""
+    given = Given(
+        settings.compact_soft_at, settings.compact_at, settings.compact_buffer, prompt=settings.compact_prompt
+    )
+
+    def note(usage: UsageChanged) -> str:
+        found = resolve(given, usage.window)
+        bar = bar_text(usage.tokens, usage.cached, usage.window, found if isinstance(found, Thresholds) else None)
+        count = "unknown" if usage.tokens is None else f"{usage.tokens:,}"
+        return f"{bar} {count} of {usage.window:,} tokens, {usage.source}"
+
+    return note

@@ -1,0 +1,56 @@
+"""Runs one sub-command: its report to stdout, an error as one sentence."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import anyio
+import msgspec
+
+from tui.log.errors import LogError
+from tui.settings import Places
+from tui.streams import say
+
+__all__ = ["CommandCall", "run_command"]
+
+
+class CommandCall(msgspec.Struct, frozen=True):
+    """A sub-command and what it works on."""
+
+    name: str
+    home: Path
+    cwd: Path
+    id: str = ""
+    as_json: bool = False
+
+
+def run_command(name: str, wanted: str, *, as_json: bool, own: Places, cwd: Path) -> int:
+    """Run the sub-command `name`; return its exit status."""
+    call = CommandCall(name, own.data, cwd, wanted, as_json)
+    try:
+        return anyio.run(_run, call)
+    except LogError as error:
+        sys.stdout.flush()
+        say(f"clew: {error}")
+        return 1
+
+
+async def _run(call: CommandCall) -> int:
+    match call.name:
+        case "sessions":
+            from tui.console.sessions import show_sessions
+
+            return await show_sessions(call.home, call.cwd, as_json=call.as_json)
+        case "log":
+            from tui.console.entries import show_entries
+
+            return await show_entries(call.home, call.cwd, call.id)
+        case "doctor":
+            from tui.console.doctor import show_checks
+
+            return await show_checks(call.home, call.cwd, call.id, as_json=call.as_json)
+        case _:
+            from tui.console.models import show_models
+
+            return show_models(as_json=call.as_json)
