@@ -1,0 +1,309 @@
+"""Blocks to rows: the thread in the left gutter, and what hangs on it. Pure.
+
+Every row begins with the gutter (3 cells): a margin, the thread or a mark, a space. Separating rows
+stand before a block, and depend on that block alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import assert_never, cast
+
+from rich.segment import Segment
+from rich.style import Style
+
+from tui.messages import Json
+from tui.widgets.sanitise import one_line, sanitise
+from tui.widgets.theme import Level
+from tui.widgets.transcript.blocks import (
+    AnswerBlock,
+    Block,
+    EndBlock,
+    NoticeBlock,
+    PromptBlock,
+    ThinkingBlock,
+    ToolBlock,
+    UnknownBlock,
+)
+from tui.widgets.transcript.diff import diff_rows
+from tui.widgets.transcript.markdown import Look, render_markdown
+from tui.widgets.transcript.rows import Row, Run, cells, crop, indent, plain_rows, wrap
+
+__all__ = [
+    "GUTTER",
+    "answer_frame",
+    "estimate",
+    "foldable",
+    "gutter",
+    "header_row",
+    "progress_rows",
+    "render_block",
+    "thinking_live",
+]
+
+GUTTER = 3
+"""Cells of the gutter."""
+BODY = 2
+"""Further cells by which a tool's output is set in."""
+TAIL = 10
+"""Rows of output that a folded tool shows."""
+MAX_ROWS = 4_000
+"""Rows that an unfolded tool shows: the whole output is in the log."""
+MAX_OUTPUT = 400_000
+"""Characters of output that are looked at, from the end."""
+THINKING_TAIL = 4
+
+_MARKS = {"thread": "│", "prompt": "●", "tool": "├─", "notice": "·", "gap": "┆", "end": "╵", "unknown": "?"}
+_ASCII = {"thread": "|", "prompt": "*", "tool": "+-", "notice": "-", "gap": ":", "end": "'", "unknown": "?"}
+
+
+def gutter(look: Look, level: Level, mark: str = "thread", style: Style | None = None) -> tuple[Segment, ...]:
+    """Return the gutter of a row: margin, mark in `style` (default: the colour of the level), space."""
+    sign = (_ASCII if look.ascii else _MARKS)[mark]
+    return (Segment(f" {sign}".ljust(GUTTER), style or look.theme.level(level)),)
+
+
+def foldable(block: Block) -> bool:
+    """Whether a block has something to fold."""
+    return isinstance(block, ToolBlock | ThinkingBlock)
+
+
+def header_row(block: Block) -> int:
+    """Return the row of a foldable block that a click toggles."""
+    return 1 if not isinstance(block, ToolBlock) or block.first else 0
+
+
+def render_block(block: Block, width: int, look: Look, *, folded: bool = True, progress: str = "") -> list[Row]:
+    """Return the rows of a block at `width` cells, gutter included. `progress`: live output of a running tool."""
+    match block:
+        case PromptBlock():
+            return _prompt(block, width, look)
+        case AnswerBlock():
+            text = sanitise(block.text, cr="newline")
+            return answer_frame(render_markdown(text, max(1, width - GUTTER), look), block.level, look)
+        case ThinkingBlock():
+            return _thinking(block, width, look, folded=folded)
+        case ToolBlock():
+            return _tool(block, width, look, folded=folded, progress=progress)
+        case NoticeBlock():
+            style = {"info": look.theme.info, "warning": look.theme.warning, "error": look.theme.error}[block.severity]
+            return _line("notice", sanitise(block.text), style, block.level, width, look)
+        case EndBlock():
+            return _end(block, width, look)
+        case UnknownBlock():
+            text = f"an entry of kind {one_line(block.kind, 60)} that this version cannot read; it is kept"
+            return _line("unknown", text, look.theme.warning, block.level, width, look)
+        case _:
+            assert_never(block)
+
+
+def estimate(block: Block, width: int, *, folded: bool = True) -> int:
+    """Return about how many rows a block will have, without reading it."""
+    width = max(1, width - GUTTER)
+    match block:
+        case PromptBlock() | AnswerBlock():
+            return 2 + block.text.count("\n") + len(block.text) // width
+        case ThinkingBlock():
+            return 2 if folded else 2 + block.text.count("\n") + len(block.text) // width
+        case ToolBlock():
+            if block.diff:
+                return 2 + block.diff.count("\n")
+            rows = block.output.count("\n") + len(block.output) // width + 1
+            return 2 + (min(rows, TAIL) if folded else rows)
+        case NoticeBlock() | EndBlock() | UnknownBlock():
+            return 1
+
+
+def answer_frame(rows: Sequence[Row], level: Level, look: Look) -> list[Row]:
+    """Return rows hung on the thread, with a separating row before them."""
+    bar = gutter(look, level)
+    return [indent(Row(()), bar), *[indent(row, bar) for row in rows]]
+
+
+def progress_rows(text: str, width: int, look: Look, limit: int = TAIL) -> tuple[list[Row], int]:
+    """Return the last rows of a program's output, and how many rows are above them."""
+    # The cut comes before everything else: a command that prints for ever costs no more than its end.
+    text = sanitise(text[-MAX_OUTPUT:]).strip("\n")
+    if not text:
+        return [], 0
+    rows = plain_rows(text, width, look.theme.tool_text)
+    return rows[-limit:], max(0, len(rows) - limit)
+
+
+def _hang(rows: Sequence[Row], mark: str, style: Style, level: Level, look: Look) -> list[Row]:
+    """Return rows on the thread, the mark before the first."""
+    bar = gutter(look, level)
+    return [indent(row, gutter(look, level, mark, style) if at == 0 else bar) for at, row in enumerate(rows)]
+
+
+def _line(mark: str, text: str, style: Style, level: Level, width: int, look: Look) -> list[Row]:
+    return _hang(wrap([(text, style)], width - GUTTER), mark, style, level, look)
+
+
+def _prompt(block: PromptBlock, width: int, look: Look) -> list[Row]:
+    theme = look.theme
+    text = sanitise(block.text, cr="newline")
+    runs: list[Run] = []
+    if block.origin != "authored":
+        runs.append((f"[{block.origin}] ", theme.dim))
+    if block.steer:
+        runs.append(("[steer] ", theme.dim))
+    if block.excluded:
+        runs.append(("[not sent] ", theme.dim))
+    runs.append((text.rstrip("\n") or " ", theme.prompt_text))
+    rows = wrap(runs, width - GUTTER)
+    for extra in block.extras:
+        rows.extend(wrap([(f"+ {one_line(extra, 200)}", theme.dim)], width - GUTTER))
+    return [indent(Row(()), gutter(look, block.level)), *_hang(rows, "prompt", theme.prompt, block.level, look)]
+
+
+def _thinking(block: ThinkingBlock, width: int, look: Look, *, folded: bool) -> list[Row]:
+    theme = look.theme
+    text = sanitise(block.text, cr="newline").strip("\n")
+    lines = text.count("\n") + 1
+    sign = _fold_sign(look, folded=folded)
+    title = Row((Segment(f"{sign} thinking", theme.thinking), Segment(f"  {lines:,} lines", theme.dim)))
+    rows = [title] if folded else [title, *wrap([(text, theme.thinking)], width - GUTTER)]
+    return answer_frame(rows, block.level, look)
+
+
+def thinking_live(recent: str, lines: int, width: int, look: Look, level: Level) -> list[Row]:
+    """Return the rows of reasoning that is being written: a title and the end of it."""
+    theme = look.theme
+    title = Row(
+        (
+            Segment(f"{_fold_sign(look, folded=False)} thinking", theme.thinking),
+            Segment(f"  {lines:,} lines", theme.dim),
+        )
+    )
+    text = sanitise(recent, cr="newline").strip("\n")
+    rows = wrap([(text, theme.thinking)], width - GUTTER)[-THINKING_TAIL:] if text else []
+    return answer_frame([title, *rows], level, look)
+
+
+def _fold_sign(look: Look, *, folded: bool) -> str:
+    if look.ascii:
+        return "+" if folded else "-"
+    return "▸" if folded else "▾"
+
+
+def _end(block: EndBlock, width: int, look: Look) -> list[Row]:
+    theme = look.theme
+    text = one_line(block.reason, 100) + (f": {sanitise(block.detail)}" if block.detail else "")
+    if block.quiet:
+        return _line("end", text, theme.dim, block.level, width, look)
+    gap = gutter(look, block.level, "gap", theme.gap)
+    rows = [indent(row, gap) for row in wrap([(text, theme.gap)], width - GUTTER)]
+    return [indent(Row(()), gap), *rows]
+
+
+# -- tools -------------------------------------------------------------------------------------
+
+
+def _tool(block: ToolBlock, width: int, look: Look, *, folded: bool, progress: str) -> list[Row]:
+    inner = max(1, width - GUTTER - BODY)
+    body, above = _tool_body(block, inner, look, folded=folded, progress=progress)
+    bar = gutter(look, block.level)
+    blank = (*bar, Segment(" " * BODY, look.theme.text))
+    more: list[Row] = []
+    if above:
+        more.append(
+            Row(
+                (Segment(f"… {above:,} more lines" if not look.ascii else f"... {above:,} more lines", look.theme.dim),)
+            )
+        )
+    below = bool(block.diff) or not _tail_first(block)
+    rows = [*body, *more] if below else [*more, *body]
+    head = indent(_tool_head(block, width - GUTTER - 1, look), _tool_gutter(block, look))
+    return [*([indent(Row(()), bar)] if block.first else []), head, *[indent(row, blank) for row in rows]]
+
+
+def _tool_gutter(block: ToolBlock, look: Look) -> tuple[Segment, ...]:
+    sign = (_ASCII if look.ascii else _MARKS)["tool"]
+    return (Segment(f" {sign} ", look.theme.level(block.level)),)
+
+
+def _tail_first(block: ToolBlock) -> bool:
+    """Of a command's output the end matters, of all else the beginning."""
+    return block.name == "bash" or block.state in ("running", "waiting")
+
+
+def _tool_body(block: ToolBlock, width: int, look: Look, *, folded: bool, progress: str) -> tuple[list[Row], int]:
+    """Return the rows below a tool's header and how many are left out."""
+    theme = look.theme
+    if block.diff and block.state in ("ok", "waiting", "running"):
+        rows = diff_rows(block.diff, width, look)
+        limit = 4 * TAIL if folded else MAX_ROWS
+        return rows[:limit], max(0, len(rows) - limit)
+    output = progress if block.state in ("running", "waiting") else block.output
+    if folded and block.state == "ok" and block.name in ("read", "write", "edit", "ls"):
+        return [], 0
+    if _tail_first(block):
+        return progress_rows(output, width, look, TAIL if folded else MAX_ROWS)
+    style = theme.error if block.state in ("error", "refused") else theme.tool_text
+    text = sanitise(output[:MAX_OUTPUT]).strip("\n")
+    if not text:
+        return [], 0
+    rows = plain_rows(text, width, style)
+    limit = TAIL if folded else MAX_ROWS
+    return rows[:limit], max(0, len(rows) - limit)
+
+
+def _tool_head(block: ToolBlock, width: int, look: Look) -> Row:
+    """Return `name argument … state`: what is not ours is cut and shown visibly."""
+    theme = look.theme
+    name = one_line(block.name, 40)
+    state, style = _tool_state(block, look)
+    room = width - cells(name) - cells(state) - 4
+    argument = argument_line(block, 4 * max(room, 1))
+    if room < 4:
+        argument = ""
+    elif cells(argument) > room:
+        dots = "..." if look.ascii else "…"
+        argument = crop(argument, room - len(dots))[0] + dots
+    segments = [Segment(name, theme.tool)]
+    if argument:
+        segments.append(Segment(f"  {argument}", theme.tool_text))
+    if state:
+        # The state follows the argument at once: nothing has to line up behind text of unsure width (rich#3897).
+        segments.append(Segment(f"  {state}", style))
+    return Row(tuple(segments))
+
+
+def argument_line(block: ToolBlock, limit: int) -> str:
+    """Return the argument that says most, on one line: the command, the path, the pattern."""
+    arguments = block.arguments
+    if not arguments:
+        return one_line(block.raw, limit)
+    for key in ("command", "path", "pattern", "query"):
+        value = cast("object", arguments.get(key))
+        if isinstance(value, str):
+            rest = cast("object", arguments.get("path")) if key == "pattern" else None
+            return one_line(f"{value}  {rest}" if isinstance(rest, str) and rest else value, limit)
+    return one_line(", ".join(f"{key}={_value(value)}" for key, value in arguments.items()), limit)
+
+
+def _value(value: Json) -> str:
+    if isinstance(value, Mapping | list):
+        return "…"
+    return str(value)[:200]
+
+
+def _tool_state(block: ToolBlock, look: Look) -> tuple[str, Style]:
+    theme = look.theme
+    took = f" {block.seconds:.1f}s" if block.seconds >= 0.05 else ""
+    match block.state:
+        case "waiting" | "running":
+            return ("..." if look.ascii else "…"), theme.running
+        case "ok":
+            return _exit(block, "ok") + took, theme.ok
+        case "error":
+            return _exit(block, "error") + took, theme.error
+        case "refused":
+            return f"not run: {one_line(block.refused or 'refused', 60)}", theme.warning
+        case "unknown":
+            return "interrupted: effects unknown", theme.gap
+
+
+def _exit(block: ToolBlock, word: str) -> str:
+    return f"exit {block.exit_status}" if block.exit_status else word
