@@ -18,12 +18,13 @@ from anyio import to_thread
 from textual import on
 from textual.app import App
 
-from tui.commands.table import Typed
+from tui.agent.events import Failed
 from tui.messages import Text, UserMessage
 from tui.screens.link import SessionLink
 from tui.screens.look import look_of
 from tui.screens.main import MainScreen
 from tui.screens.options import AppOptions
+from tui.screens.pages import PickPage, TextPage
 from tui.widgets.recall import read_history
 from tui.widgets.sanitise import one_line
 from tui.widgets.themes import choose_theme, fallback_name
@@ -104,17 +105,17 @@ class ClewApp(App[int], inherit_bindings=False):
                 self.session_id = agent.session_id if options.persist else ""
                 events = agent.subscribe()
                 await self._main.begin(link)
-                self._send_first(link)
+                self._send_first()
                 async for event in events:
                     self._main.show(event)
         except (LogError, ModelError, OSError) as error:
             self._status = 1
-            self._main.failed_to_open(str(error))
+            self._main.show(Failed(str(error)))
             await anyio.sleep_forever()
         finally:
             self._main.link = None
 
-    def _send_first(self, link: SessionLink) -> None:
+    def _send_first(self) -> None:
         """Send what the command line gave, once."""
         prompt, attachments = self.options.prompt, self.options.attachments
         if self._sent or (prompt is None and not attachments):
@@ -138,9 +139,22 @@ class ClewApp(App[int], inherit_bindings=False):
 
     @on(MainScreen.CommandTyped)
     def _command(self, event: MainScreen.CommandTyped) -> None:
-        from tui.screens.commanding import run_command
+        from tui.screens.commanding import Powers, run_command
 
-        run_command(self._main, event.command, renew=self._renew, theme=self._use_theme, themes=self._theme_names())
+        powers = Powers(
+            renew=self._renew,
+            themes=self._theme_names(),
+            use_theme=self._use_theme,
+            read=self._read,
+            pick=self._pick,
+        )
+        run_command(self._main, event.command, powers)
+
+    def _read(self, page: TextPage) -> None:
+        self.push_screen(page)
+
+    def _pick(self, page: PickPage, picked: Callable[[str | None], None]) -> None:
+        self.push_screen(page, picked)
 
     def _renew(self) -> None:
         self._renewed = True
@@ -154,7 +168,7 @@ class ClewApp(App[int], inherit_bindings=False):
         if not notice:
             self.register_theme(theme.textual(found))
             self.theme = found
-            self._main.restyle(theme.styles())
+            self._main.feed.restyle(theme.styles())
         return notice or f"The theme is {found}"
 
     def _signalled(self, number: int) -> None:
@@ -169,8 +183,6 @@ class ClewApp(App[int], inherit_bindings=False):
 
 def _late_options(make: Callable[[], SessionOptions]) -> SessionOptions:
     """Import what a session needs, in a thread, so that keys are answered meanwhile."""
-    import tui.agent.session
-
     return make()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, assert_never
 
+import msgspec
 from textual.content import Content
 
 from tui.commands.table import Typed
@@ -19,29 +20,44 @@ if TYPE_CHECKING:
     from tui.agent.agent import Agent
     from tui.models.base import ModelInfo
 
-__all__ = ["run_command"]
+__all__ = ["Powers", "run_command"]
 
-_MODES = {"ask": "you are asked before anything is changed or run", "edits": "files may be edited", "all": "never asked"}
+_MODES = {
+    "ask": "you are asked before anything is changed or run",
+    "edits": "files may be edited",
+    "all": "never asked",
+}
 
 
-def run_command(
-    screen: MainScreen, command: Typed, *, renew: Callable[[], None], theme: Callable[[str], str], themes: tuple[str, ...]
-) -> None:
-    """Run a command. `renew` starts a new session; `theme` switches and returns what to say."""
+class Powers(msgspec.Struct, frozen=True):
+    """What only the app can do for a command."""
+
+    renew: Callable[[], None]
+    """Start a new session."""
+    themes: tuple[str, ...]
+    use_theme: Callable[[str], str]
+    """Switch the theme; returns what to say."""
+    read: Callable[[TextPage], None]
+    """Open a page of text."""
+    pick: Callable[[PickPage, Callable[[str | None], None]], None]
+    """Open a list; the callback gets what was picked."""
+
+
+def run_command(screen: MainScreen, command: Typed, powers: Powers) -> None:
+    """Run a command."""
     match command.name:
         case "help":
-            page = TextPage("Help", help_content((("Editor", EDITOR_BINDINGS), ("Everywhere", SCREEN_BINDINGS))))
-            screen.app.push_screen(page)
+            powers.read(TextPage("Help", help_content((("Editor", EDITOR_BINDINGS), ("Everywhere", SCREEN_BINDINGS)))))
         case "new":
-            renew()
+            powers.renew()
         case "model":
-            _model(screen, command.rest)
+            _model(screen, command.rest, powers)
         case "approve":
             _approve(screen, command.rest)
         case "theme":
-            _theme(screen, command.rest, theme, themes)
+            _theme(screen, command.rest, powers)
         case "self-compact-info":
-            _info(screen)
+            _info(screen, powers)
         case "quit":
             screen.post_message(MainScreen.QuitAsked())
         case _:
@@ -52,26 +68,28 @@ def _approve(screen: MainScreen, rest: str) -> None:
     link = screen.link
     match rest:
         case "" if link is not None:
-            screen.note(f"Approval is {link.agent.approval}: {_MODES[link.agent.approval]}. /approve ask|edits|all changes it")
+            screen.note(
+                f"Approval is {link.agent.approval}: {_MODES[link.agent.approval]}. /approve ask|edits|all changes it"
+            )
         case "ask" | "edits" | "all" as mode if link is not None:
             link.do(lambda agent: agent.use_approval(mode))
         case _:
             screen.note(f"/approve takes ask, edits or all, not {one_line(rest, 30)}")
 
 
-def _theme(screen: MainScreen, rest: str, switch: Callable[[str], str], names: tuple[str, ...]) -> None:
+def _theme(screen: MainScreen, rest: str, powers: Powers) -> None:
     if rest:
-        screen.note(switch(rest))
+        screen.note(powers.use_theme(rest))
         return
 
     def picked(name: str | None) -> None:
         if name is not None:
-            screen.note(switch(name))
+            screen.note(powers.use_theme(name))
 
-    screen.app.push_screen(PickPage("Themes", tuple((name, Content(name)) for name in names)), picked)
+    powers.pick(PickPage("Themes", tuple((name, Content(name)) for name in powers.themes)), picked)
 
 
-def _info(screen: MainScreen) -> None:
+def _info(screen: MainScreen, powers: Powers) -> None:
     if screen.link is None:
         screen.note("The session is not open yet")
         return
@@ -84,19 +102,19 @@ def _info(screen: MainScreen) -> None:
         ("saved", "yes" if agent.writable else "no: read-only"),
     )
     body = info_content(agent.model_info, usage, resolve(Given(), usage.window), facts)
-    screen.app.push_screen(TextPage("Context", body))
+    powers.read(TextPage("Context", body))
 
 
-def _model(screen: MainScreen, rest: str) -> None:
+def _model(screen: MainScreen, rest: str, powers: Powers) -> None:
     if screen.link is None:
         screen.note("The session is not open yet")
     elif rest:
         _use_model(screen, rest)
     else:
-        screen.link.do(lambda agent: _pick_model(screen, agent))
+        screen.link.do(lambda agent: _pick_model(screen, agent, powers))
 
 
-async def _pick_model(screen: MainScreen, agent: Agent) -> None:
+async def _pick_model(screen: MainScreen, agent: Agent, powers: Powers) -> None:
     from tui.models.factory import list_models
 
     found = list_models(screen.options.environ)
@@ -106,7 +124,7 @@ async def _pick_model(screen: MainScreen, agent: Agent) -> None:
         if name is not None:
             _use_model(screen, name)
 
-    screen.app.push_screen(PickPage("Models", rows), picked)
+    powers.pick(PickPage("Models", rows), picked)
 
 
 def _model_row(info: ModelInfo, *, now: bool) -> Content:
@@ -119,7 +137,11 @@ def _use_model(screen: MainScreen, name: str) -> None:
         from tui.models.factory import ModelChoice, list_models, open_model
 
         known = [info for info in list_models(screen.options.environ) if info.id == name]
-        choice = ModelChoice(provider=known[0].provider, base_url=known[0].base_url, model=name) if known else ModelChoice(model=name)
+        choice = (
+            ModelChoice(provider=known[0].provider, base_url=known[0].base_url, model=name)
+            if known
+            else ModelChoice(model=name)
+        )
         await agent.use_model(open_model(choice, screen.options.environ))
 
     if screen.link is not None:

@@ -1,33 +1,122 @@
-"""Feeds the transcript: entries become blocks, deltas stream into the last one."""
+"""Feeds the transcript: entries become blocks, deltas stream into the last one.
+
+The colour of the thread is derived from the entries alone, so that a session that is opened again
+looks as it did while it ran.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from textual.widgets import Static
-
-from tui.agent.events import AgentEvent
-from tui.log.entries import Entry
+from tui.agent.events import AgentEvent, AnswerDelta, AnswerStarted, EntryAdded, ThinkingDeltaShown, ToolProgress
+from tui.context.bar import tone_of
+from tui.context.thresholds import Given, Thresholds, resolve
+from tui.log.entries import Answer, Entry
 from tui.screens.look import Look
+from tui.widgets.theme import Level, TranscriptTheme
+from tui.widgets.transcript.blocks import Block, BlockBuilder
+from tui.widgets.transcript.transcript import Transcript
 
-__all__ = ["TranscriptFeed"]
+__all__ = ["Levels", "TranscriptFeed", "blocks_of"]
+
+
+class Levels:
+    """The level of context at each entry of a path, in order: that of the newest answer with a usage."""
+
+    def __init__(self, window: int) -> None:
+        limits = resolve(Given(), window) if window > 0 else None
+        self._limits = limits if isinstance(limits, Thresholds) else None
+        self.now: Level = "none"
+
+    def at(self, entry: Entry) -> Level:
+        """Return the level at `entry`, the next one on the path."""
+        body = entry.body
+        if isinstance(body, Answer) and body.message.usage is not None and self._limits is not None:
+            tone = tone_of(body.message.usage.total, self._limits)
+            self.now = "ok" if tone == "normal" else tone
+        return self.now
+
+
+def blocks_of(entries: Sequence[Entry], builder: BlockBuilder, levels: Levels) -> list[Block]:
+    """Return the blocks of entries in order; `builder` and `levels` go on from there."""
+    blocks: dict[str, Block] = {}
+    for entry in entries:
+        for change in builder.add(entry, levels.at(entry)):
+            blocks[change.block.id] = change.block
+    return list(blocks.values())
 
 
 class TranscriptFeed:
     """The one way into the transcript."""
 
     def __init__(self, look: Look) -> None:
-        self.transcript = Static("", id="transcript", markup=False)
-        self._look = look
+        self.transcript = Transcript(look.transcript, ascii_only=look.ascii)
+        self.oldest = 0
+        """Depth of the oldest entry that is shown; 0 where all are."""
+        self._ascii = look.ascii
+        self._builder = BlockBuilder()
+        self._levels = Levels(0)
+        self._answer = ""
+        self._kind: str = ""
+        self._parts = 0
 
-    def load(self, branch: Sequence[Entry]) -> None:
-        """Show a branch in place of what is there."""
+    def load(self, branch: Sequence[Entry], window: int) -> None:
+        """Show a branch in place of what is there. `window` is in tokens."""
+        self._builder = BlockBuilder()
+        self._levels = Levels(window)
+        self.oldest = branch[0].depth if branch else 0
+        self.transcript.load(blocks_of(branch, self._builder, self._levels))
+
+    def prepend(self, entries: Sequence[Entry], window: int) -> None:
+        """Show an older page above."""
+        if entries:
+            self.oldest = entries[0].depth
+        self.transcript.prepend(blocks_of(entries, BlockBuilder(), Levels(window)))
 
     def show(self, event: AgentEvent) -> None:
-        """Show one event."""
+        """Show one event; those that are not for the transcript do nothing."""
+        match event:
+            case EntryAdded(entry=entry):
+                self._entry(entry)
+            case AnswerStarted(answer_id=answer_id):
+                self._answer, self._kind = answer_id, ""
+            case AnswerDelta(text=text):
+                self._write("answer", text)
+            case ThinkingDeltaShown(text=text):
+                self._write("thinking", text)
+            case ToolProgress(call_id=call_id, text=text):
+                self.transcript.tool_progress(call_id, text)
+            case _:
+                pass
+
+    def _entry(self, entry: Entry) -> None:
+        changes = self._builder.add(entry, self._levels.at(entry))
+        if isinstance(entry.body, Answer):
+            self._kind = ""
+            self.transcript.stream_end(changes)
+        elif changes:
+            self.transcript.apply(changes)
+
+    def _write(self, kind: str, text: str) -> None:
+        if kind != self._kind:
+            self._kind = kind
+            self._parts += 1
+            name = f"live:{self._answer}:{self._parts}"
+            self.transcript.stream_begin(name, "answer" if kind == "answer" else "thinking", self._levels.now)
+        self.transcript.stream_write(text)
 
     def scroll(self, where: str) -> None:
-        """Scroll."""
+        """Scroll by a page, or to an end."""
+        match where:
+            case "page_up":
+                self.transcript.action_page_up()
+            case "page_down":
+                self.transcript.action_page_down()
+            case "home":
+                self.transcript.action_scroll_home()
+            case _:
+                self.transcript.action_scroll_end()
 
-    def fold(self) -> None:
-        """Fold."""
+    def restyle(self, theme: TranscriptTheme) -> None:
+        """Paint everything in another theme."""
+        self.transcript.set_look(theme, ascii_only=self._ascii)

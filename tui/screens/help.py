@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
+from tui.agent.events import UsageChanged
 from tui.commands.table import COMMANDS, Command
 from tui.context.bar import bar_text, percent, short_count
 from tui.context.thresholds import ConfigurationError, Thresholds
 from tui.models.base import ModelInfo
-from tui.agent.events import UsageChanged
 from tui.widgets.sanitise import one_line
 
 __all__ = ["help_content", "info_content", "key_name"]
@@ -46,7 +46,9 @@ def key_name(keys: str) -> str:
     )
 
 
-def help_content(groups: Iterable[tuple[str, Sequence[BindingType]]], commands: Sequence[Command] = COMMANDS) -> Content:
+def help_content(
+    groups: Iterable[tuple[str, Sequence[BindingType]]], commands: Sequence[Command] = COMMANDS
+) -> Content:
     """Return keys by group, then commands."""
     rows: list[Content] = []
     for title, bindings in groups:
@@ -62,7 +64,9 @@ def _described(bindings: Sequence[BindingType]) -> list[tuple[str, str]]:
 
 def _pairs(pairs: Sequence[tuple[str, str]]) -> list[Content]:
     wide = min(34, max((len(left) for left, _ in pairs), default=0))
-    return [Content.assemble((f"  {left.ljust(wide)}  ", "$clew-accent"), (right, "$clew-text")) for left, right in pairs]
+    return [
+        Content.assemble((f"  {left.ljust(wide)}  ", "$clew-accent"), (right, "$clew-text")) for left, right in pairs
+    ]
 
 
 def info_content(

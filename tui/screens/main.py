@@ -8,7 +8,7 @@ The screen holds no session state: what it shows comes from events, what it asks
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 from textual import events, on
@@ -51,6 +51,10 @@ from tui.widgets.recall import remember
 from tui.widgets.sanitise import one_line
 from tui.widgets.start import StartFacts, StartView
 from tui.widgets.status import StatusLine
+from tui.widgets.transcript.transcript import Transcript
+
+if TYPE_CHECKING:
+    from tui.agent.agent import Agent
 
 __all__ = ["SCREEN_BINDINGS", "MainScreen"]
 
@@ -68,7 +72,13 @@ SCREEN_BINDINGS: list[BindingType] = [
     Binding("ctrl+l", "redraw", "Draw the screen again", show=False, id="app.redraw"),
 ]
 
-_IDLE: tuple[Hint, ...] = (("Enter", "send"), ("Ctrl+J", "new line"), ("/", "commands"), ("F1", "help"), ("Ctrl+D", "quit"))
+_IDLE: tuple[Hint, ...] = (
+    ("Enter", "send"),
+    ("Ctrl+J", "new line"),
+    ("/", "commands"),
+    ("F1", "help"),
+    ("Ctrl+D", "quit"),
+)
 _BUSY: tuple[Hint, ...] = (("Esc", "stop"), ("Enter", "steer"), ("Ctrl+T", "then"), ("PgUp", "scroll"), ("F1", "help"))
 _DRAFT_DELAY = 0.4
 
@@ -83,8 +93,8 @@ class MainScreen(Screen[None]):
     MainScreen #mark { width: 2; height: 1; color: $clew-accent; }
     MainScreen Editor { height: auto; max-height: 33vh; min-height: 1; width: 1fr; padding: 0; border: none;
         background: $clew-surface; color: $clew-text; scrollbar-size-vertical: 1; overflow-x: hidden; }
-    MainScreen #transcript { height: 1fr; display: none; }
-    MainScreen.-talking #transcript { display: block; }
+    MainScreen Transcript { height: 1fr; display: none; }
+    MainScreen.-talking Transcript { display: block; }
     MainScreen.-talking StartView { display: none; }
     """
 
@@ -119,7 +129,7 @@ class MainScreen(Screen[None]):
         yield PickMenu()
         with Horizontal(id="composer"):
             yield Static(Content(look.glyphs.prompt), id="mark", markup=False)
-            yield Editor(clock=o.key_clock, id="editor")
+            yield Editor(clock=o.key_clock)
         yield ContextBar(plain=look.plain)
         yield KeyHints()
 
@@ -148,7 +158,7 @@ class MainScreen(Screen[None]):
         branch = tuple(agent.branch)
         self.query_one(StartView).answers(agent.model_info.id, agent.model_info.provider)
         self.set_class(any(isinstance(entry.body, Prompt) for entry in branch), "-talking")
-        self.feed.load(branch)
+        self.feed.load(branch, agent.model_info.window)
         for event in (agent.usage, QueueChanged(agent.queue)):
             self.show(event)
         draft = await agent.draft()
@@ -177,15 +187,13 @@ class MainScreen(Screen[None]):
                 model = self.link.agent.model_info.id if self.link is not None else ""
                 self.query_one(ContextBar).show(bar_state(event, model))
             case Failed(message=message):
-                self.query_one(Banner).say(f"{message} Nothing after this is saved; what is here can be copied.", "error")
+                self.query_one(Banner).say(
+                    f"{message} Nothing after this is saved; what is here can be copied.", "error"
+                )
             case _:
                 pass
         self.feed.show(event)
         self._show_hints()
-
-    def failed_to_open(self, message: str) -> None:
-        """The session could not be opened: say so for good; the draft can still be copied."""
-        self.show(Failed(message))
 
     def note(self, text: str) -> None:
         """Show a word in the status line until the next key."""
@@ -269,6 +277,19 @@ class MainScreen(Screen[None]):
     def _left(self) -> None:
         self.editor.focus()
 
+    @on(Transcript.OlderWanted)
+    def _older_wanted(self) -> None:
+        if self.link is not None and self.feed.oldest > 0:
+            self.link.do(self._show_older)
+
+    async def _show_older(self, agent: Agent) -> None:
+        self.feed.prepend(await agent.history_page(self.feed.oldest), agent.model_info.window)
+
+    @on(Transcript.NewLines)
+    def _new_lines(self, event: Transcript.NewLines) -> None:
+        line = self.query_one(StatusLine)
+        line.show(msgspec.structs.replace(line.status, below=event.count))
+
     @on(ContextBar.Asked)
     def _info_asked(self) -> None:
         self.action_command("self-compact-info")
@@ -312,8 +333,8 @@ class MainScreen(Screen[None]):
         self.feed.scroll(where)
 
     def action_fold(self) -> None:
-        """Open or fold the newest tool output."""
-        self.feed.fold()
+        """Open or fold what can be folded."""
+        self.feed.transcript.action_toggle_all()
 
     def action_redraw(self) -> None:
         """Paint everything again (something else wrote to the terminal)."""

@@ -40,5 +40,3 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds; None takes the time at which the terminal gave the key."""
     notices: tuple[str, ...] = ()
     """Lines about the settings, shown once."""
-
-

@@ -47,14 +47,18 @@ def question_body(preview: Preview) -> Content:
     if preview.warning:
         rows += _block(preview.warning, "$clew-warning")
     if preview.diff:
-        rows += [_row(line, _diff_style(line)) for line in _lines(preview.diff) if not line.startswith(("--- ", "+++ "))]
+        rows += [
+            _row(line, _diff_style(line)) for line in _lines(preview.diff) if not line.startswith(("--- ", "+++ "))
+        ]
     return Content("\n").join(rows)
 
 
 def question_keys(asked: ApprovalAsked, *, ready: bool, drafting: bool) -> Content:
     """Return the row of keys; dim, with what to do, while no key counts."""
     if drafting:
-        return Content.assemble(("Tab", "$clew-text"), (" to answer; what you type goes into your message", "$clew-dim"))
+        return Content.assemble(
+            ("Tab", "$clew-text"), (" to answer; what you type goes into your message", "$clew-dim")
+        )
     key = "bold $clew-text" if ready else "$clew-dim"
     about = "$clew-text" if ready else "$clew-dim"
     parts = [("y", key), (" once   ", about)]
@@ -100,7 +104,9 @@ class ApprovalPanel(Vertical):
     class Decided(Message):
         """The person decided; `interrupt` means stop the exchange too."""
 
-        def __init__(self, call_id: str, *, allowed: bool, rule: str = "", reason: str = "", interrupt: bool = False) -> None:
+        def __init__(
+            self, call_id: str, *, allowed: bool, rule: str = "", reason: str = "", interrupt: bool = False
+        ) -> None:
             self.call_id = call_id
             self.allowed = allowed
             self.rule = rule

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from tui.messages import Attachment, Text
 
-__all__ = ["LIMIT_CHARACTERS", "LIMIT_LINES", "covering", "label", "must_fold", "pasted", "parts", "whole"]
+__all__ = ["LIMIT_CHARACTERS", "LIMIT_LINES", "covering", "label", "must_fold", "parts", "pasted", "whole"]
 
 LIMIT_LINES = 12
 LIMIT_CHARACTERS = 2_000

@@ -92,9 +92,9 @@ class Editor(TextArea, inherit_bindings=False):
             self.draft = draft
             super().__init__()
 
-    def __init__(self, *, clock: Callable[[], float] | None = None, id: str | None = None) -> None:
+    def __init__(self, *, clock: Callable[[], float] | None = None) -> None:
         super().__init__(
-            id=id,
+            id="editor",
             soft_wrap=True,
             show_line_numbers=False,
             tab_behavior="focus",
@@ -130,7 +130,7 @@ class Editor(TextArea, inherit_bindings=False):
         self.move_cursor(self.document.end)
 
     def accept(self, draft: str) -> None:
-        """The draft was taken: remember it and start afresh."""
+        """Remember the draft, which was taken, and start afresh."""
         self.recall = self.recall.sent(draft)
         self._chips = {}
         self.load_text("")

@@ -37,7 +37,16 @@ UNICODE = Glyphs(
     ellipsis="…",
 )
 ASCII = Glyphs(
-    prompt=">", spinner="|/-\\", still="*", dot="-", steer=">", later="+", times="x", up="^", enter="Enter", ellipsis="..."
+    prompt=">",
+    spinner="|/-\\",
+    still="*",
+    dot="-",
+    steer=">",
+    later="+",
+    times="x",
+    up="^",
+    enter="Enter",
+    ellipsis="...",
 )
 
 

@@ -55,9 +55,7 @@ def _rehearsal() -> list[Content]:
     wide = max(len(way) for way, _ in _WAYS)
     rows = [
         Content.assemble(("No model is connected: the rehearsal answers.", "$clew-warning")),
-        Content.assemble(
-            ("A small program, no model: real tools on this project, offline.", "$clew-dim")
-        ),
+        Content.assemble(("A small program, no model: real tools on this project, offline.", "$clew-dim")),
         Content(""),
         Content.assemble(("Three ways to connect a model:", "$clew-text")),
     ]

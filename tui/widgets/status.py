@@ -50,6 +50,8 @@ class Status(msgspec.Struct, frozen=True):
     """Streamed in this answer."""
     stream_since: float = 0.0
     queued: int = 0
+    below: int = 0
+    """Rows of the transcript that came below what is in view."""
     note: str = ""
     """A word for the person that stands until the next key, like `Ctrl+C again to quit`."""
 
@@ -97,6 +99,8 @@ def _facts(status: Status, now: float) -> list[str]:
         facts.append(f"~{status.characters / 4 / streaming:.0f} tok/s")
     if status.queued:
         facts.append(f"{status.queued} waiting")
+    if status.below:
+        facts.append(f"{status.below} new lines below (Ctrl+End)")
     if status.busy and status.phase not in ("starting", "approval"):
         facts.append("Esc stops")
     return facts
@@ -107,7 +111,9 @@ class StatusLine(Widget):
 
     DEFAULT_CSS = "StatusLine { height: 1; width: 1fr; padding: 0 1; }"
 
-    def __init__(self, *, clock: Callable[[], float] = time.monotonic, glyphs: Glyphs = UNICODE, still: bool = False) -> None:
+    def __init__(
+        self, *, clock: Callable[[], float] = time.monotonic, glyphs: Glyphs = UNICODE, still: bool = False
+    ) -> None:
         super().__init__(id="status")
         self._clock = clock
         self._glyphs = glyphs
