@@ -133,8 +133,7 @@ def resolve(given: Given, window: int, *, overhead: int | None = None) -> Thresh
     """Return the thresholds for a window of `window` tokens, or the first error.
 
     `overhead` is the tokens of system prompt and tool descriptions; None is not measured yet. Called again
-    whenever the model or
-    its window changes.
+    whenever the model or its window changes.
     """
     if window <= 0:
         return ConfigurationError(

@@ -10,23 +10,38 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from tui.messages import AssistantMessage, Json, StopReason, ToolResult, UserMessage
+from tui.messages import AssistantMessage, Json, StopReason, ToolResult, Usage, UserMessage
 
 __all__ = [
     "KINDS",
+    "Allowance",
+    "Announced",
     "Answer",
     "ApprovalMode",
     "Approved",
     "Body",
+    "CarriedRequest",
+    "Checkpoint",
     "Entry",
+    "Failure",
+    "Handoff",
+    "HandoffError",
+    "Latch",
     "ModelChosen",
+    "Note",
+    "Notes",
     "Notice",
     "Origin",
+    "Phase",
+    "Pinned",
     "Prompt",
     "Queue",
+    "Reference",
     "Result",
+    "ResumedFrom",
     "Settled",
     "Started",
+    "TaskSet",
     "ToolStarted",
     "UnknownBody",
     "Waiting",
@@ -159,6 +174,180 @@ class Notice(msgspec.Struct, frozen=True, tag="notice", omit_defaults=True):
     """A stable word for what it is about, so that it is said once."""
 
 
+class Reference(msgspec.Struct, frozen=True):
+    """Words that stand in another entry of this path, never copied: where, and the sha256 of their UTF-8 bytes."""
+
+    entry: str
+    depth: int
+    sha256: str
+
+
+class CarriedRequest(msgspec.Struct, frozen=True):
+    """An authored message a checkpoint carries. Open: its exchange has not settled with a complete answer."""
+
+    words: Reference
+    open: bool = True
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """A tool call that failed before a checkpoint, so that it is not tried again unknowingly (openclaw#1084)."""
+
+    name: str
+    arguments: str
+    error: str
+
+
+class Allowance(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How much of each part a checkpoint renders, in code points; -1 is all of it. References stay whole."""
+
+    task: int = -1
+    current: int = -1
+    item: int = -1
+    pins: int = -1
+    later: int = -1
+    """How many of the later requests, newest first."""
+
+
+class Checkpoint(msgspec.Struct, frozen=True, tag="checkpoint", omit_defaults=True):
+    """Stands for all entries up to `last`. Entries of a greater depth are kept, those that came meanwhile too.
+
+    With origin `resume` it is inert until a `ResumedFrom` names it on the same path.
+    """
+
+    origin: Literal["self", "manual", "overflow", "hard", "resume"]
+    first: str
+    """First entry newly covered."""
+    last: str
+    last_depth: int
+    summary: str
+    kept: str = ""
+    """First kept entry; empty where none is."""
+    cycle: str = ""
+    """The handoff it discharges, whatever triggered it."""
+    previous: str = ""
+    """The checkpoint whose summary was merged into this one."""
+    supersedes: str = ""
+    """The checkpoint this one is an edited version of."""
+    task: Reference | None = None
+    current: Reference | None = None
+    later: tuple[CarriedRequest, ...] = ()
+    """Earlier requests, newest first."""
+    current_open: bool = True
+    pins: Reference | None = None
+    item: Reference | None = None
+    note: str = ""
+    """Only while the continuation of an unanswered cycle is covered: the whole note."""
+    allowance: Allowance = Allowance()
+    read: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    running: tuple[str, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    pointer: bool = False
+    """Made without a model: facts are found through `recall`."""
+    barren: int = 0
+    """Checkpoints in a row, this one included, with no progress between them."""
+    tokens_before: int | None = None
+    tokens_after: int = 0
+    """Projected."""
+    model: str = ""
+    seconds: float = 0.0
+    usage: Usage | None = None
+    """Tokens of all its summary requests together: cost, never context."""
+
+
+class Note(msgspec.Struct, frozen=True, tag="note"):
+    """A note to self, byte for byte. The newest one on the path belongs to the newest handoff entry."""
+
+    id: str
+    text: str
+
+
+Phase: TypeAlias = Literal["none", "saved", "compacting", "ready", "delivered", "answered", "failed"]
+HandoffError: TypeAlias = Literal[
+    "",
+    "empty",
+    "truncated",
+    "over-long",
+    "tool-call",
+    "refused",
+    "aborted",
+    "interrupted",
+    "timeout",
+    "provider-failure",
+    "template",
+    "does-not-fit",
+]
+
+
+class Handoff(msgspec.Struct, frozen=True, tag="handoff", omit_defaults=True):
+    """The whole state of the handoff. The newest one on the path is the state: one look-up, however long the branch."""
+
+    phase: Phase = "none"
+    cycle: str = ""
+    """uuid7 of the cycle."""
+    note: str = ""
+    """`Note.id`."""
+    note_sha256: str = ""
+    note_units: int = 0
+    """UTF-16 units."""
+    attempt: str = ""
+    """The summary attempt that runs; a result with another id is void."""
+    attempts: int = 0
+    error: HandoffError = ""
+    detail: str = ""
+    """For a person: why it failed."""
+    done: int = 0
+    """Cycles done, each counted once."""
+    stopped: bool = False
+    """By the person (Esc): only a prompt, key or command goes on."""
+    replaces: str = ""
+    """The cycle this one took the place of."""
+    closed: Literal["", "answered", "superseded", "dropped", "undone"] = ""
+    """How the newest closed cycle ended."""
+
+
+class Latch(msgspec.Struct, frozen=True, tag="latch"):
+    """Hard was reached: falling usage does not release it; a checkpoint in force or a larger model does."""
+
+    on: bool
+    tokens: int
+    hard: int
+
+
+class Announced(msgspec.Struct, frozen=True, tag="announced", omit_defaults=True):
+    """What the person was told of the level in a cycle: where it stands, and how often each level was said."""
+
+    done: int
+    """Cycles done when it was said."""
+    level: Literal["none", "soft", "warning", "hard"] = "none"
+    times: dict[str, int] = {}
+
+
+class TaskSet(msgspec.Struct, frozen=True, tag="task", omit_defaults=True):
+    """From here on this is the original task: set by the person, or a plan's title and items."""
+
+    text: str
+    origin: Literal["person", "plan"] = "person"
+
+
+class Pinned(msgspec.Struct, frozen=True, tag="pinned"):
+    """All pinned texts, oldest first. The newest one on the path is the state."""
+
+    texts: tuple[str, ...] = ()
+
+
+class Notes(msgspec.Struct, frozen=True, tag="notes"):
+    """The notepad of the session, replaced whole."""
+
+    text: str
+
+
+class ResumedFrom(msgspec.Struct, frozen=True, tag="resumed-from"):
+    """From here on the resume checkpoint of this entry id is in force."""
+
+    checkpoint: str
+
+
 class UnknownBody(msgspec.Struct, frozen=True):
     """A kind from a newer version, or a body that does not fit its kind: kept, shown, exported, never sent."""
 
@@ -168,7 +357,26 @@ class UnknownBody(msgspec.Struct, frozen=True):
 
 
 Body: TypeAlias = (
-    Started | Prompt | Answer | ToolStarted | Result | Queue | Settled | ModelChosen | ApprovalMode | Approved | Notice
+    Started
+    | Prompt
+    | Answer
+    | ToolStarted
+    | Result
+    | Queue
+    | Settled
+    | ModelChosen
+    | ApprovalMode
+    | Approved
+    | Notice
+    | Checkpoint
+    | Note
+    | Handoff
+    | Latch
+    | Announced
+    | TaskSet
+    | Pinned
+    | Notes
+    | ResumedFrom
 )
 
 KINDS: dict[str, type[Body]] = {
@@ -185,6 +393,15 @@ KINDS: dict[str, type[Body]] = {
         ApprovalMode,
         Approved,
         Notice,
+        Checkpoint,
+        Note,
+        Handoff,
+        Latch,
+        Announced,
+        TaskSet,
+        Pinned,
+        Notes,
+        ResumedFrom,
     )
 }
 """Every kind this version knows, by its word in the log."""
