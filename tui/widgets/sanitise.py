@@ -1,8 +1,8 @@
-"""The one sanitiser: every string that is not our own passes here on its way to the screen.
+r"""The one sanitiser: every string that is not our own passes here on its way to the screen.
 
 Two readings. The plain one removes: whole escape sequences (nothing like `[1;1H` remains), controls,
 bidirectional overrides; it is for text to be read. The visible one (`visible=True`) removes nothing and
-shows every character that does not print as `\\x1b` or `\\u202e`; it is for commands, paths and titles,
+shows every character that does not print as `\x1b` or `\u202e`; it is for commands, paths and titles,
 where what is shown must be what is run. Neither ever looks at markup: `[/red]` is text.
 """
 
@@ -57,10 +57,7 @@ def sanitise(text: str | bytes, *, cr: CarriageReturn = "overwrite", visible: bo
     if _is_clean(text):
         return text
     plain = _strip_sequences(_plain_surrogates(text))
-    if cr == "overwrite":
-        plain = _overwrite(plain)
-    else:
-        plain = plain.replace("\r\n", "\n").replace("\r", "\n")
+    plain = _overwrite(plain) if cr == "overwrite" else plain.replace("\r\n", "\n").replace("\r", "\n")
     plain = _DROPPED.sub("", _LINE_END.sub("\n", plain))
     return _expand(plain, 0)[0] if "\t" in plain else plain
 
@@ -120,7 +117,7 @@ def _is_clean(text: str) -> bool:
 
 
 def _plain_surrogates(text: str) -> str:
-    """A byte that was no UTF-8 becomes the C1 control it would be to a terminal, or U+FFFD."""
+    """Turn a byte that was no UTF-8 into the C1 control it would be to a terminal, or into U+FFFD."""
     if _SURROGATE.search(text) is None:
         return text
     return _SURROGATE.sub(lambda m: chr(ord(m[0]) - 0xDC00) if 0xDC80 <= ord(m[0]) < 0xDCA0 else "\ufffd", text)
@@ -132,11 +129,9 @@ def _strip_sequences(text: str) -> str:
 
 def _split_pending(text: str) -> tuple[str, str]:
     """Cut off an undecided sequence at the end; its body is dropped at once, so that what is held stays short."""
-    last: re.Match[str] | None = None
-    for last in _SEQUENCE.finditer(text):
-        pass
-    if last is None:
+    if _INTRODUCER.search(text) is None:
         return text, ""
+    *_, last = _SEQUENCE.finditer(text)
     start, end = last.span()
     head = last["string"]
     if head is not None and not last["st"]:
@@ -215,9 +210,7 @@ def _visible(text: str) -> str:
         return text
     text = text.replace("\r\n", "\n")
     shown = "".join(
-        c
-        if c == "\n" or c == "\t" or (c.isprintable() and (c.isascii() or not _BLANK_LETTERS.match(c)))
-        else _number(c)
+        c if c in "\n\t" or (c.isprintable() and (c.isascii() or not _BLANK_LETTERS.match(c))) else _number(c)
         for c in text
     )
     return _expand(shown, 0)[0] if "\t" in shown else shown

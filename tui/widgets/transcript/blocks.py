@@ -16,17 +16,26 @@ from typing import Literal, TypeAlias, cast
 import msgspec
 
 from tui.log.entries import (
+    Announced,
     Answer,
     ApprovalMode,
     Approved,
+    Checkpoint,
     Entry,
+    Handoff,
+    Latch,
     ModelChosen,
+    Note,
+    Notes,
     Notice,
+    Pinned,
     Prompt,
     Queue,
     Result,
+    ResumedFrom,
     Settled,
     Started,
+    TaskSet,
     ToolStarted,
     UnknownBody,
 )
@@ -39,6 +48,7 @@ __all__ = [
     "Block",
     "BlockBuilder",
     "Change",
+    "CheckpointBlock",
     "EndBlock",
     "NoticeBlock",
     "PromptBlock",
@@ -123,6 +133,15 @@ class EndBlock(msgspec.Struct, frozen=True):
     quiet: bool = False
 
 
+class CheckpointBlock(msgspec.Struct, frozen=True):
+    """From here on the summary stands for what came before; folded it is one line."""
+
+    id: str
+    summary: str
+    level: Level = "none"
+    origin: str = "manual"
+
+
 class UnknownBlock(msgspec.Struct, frozen=True):
     """An entry this version cannot read: kept in the log, shown as one line."""
 
@@ -132,7 +151,9 @@ class UnknownBlock(msgspec.Struct, frozen=True):
     level: Level = "none"
 
 
-Block: TypeAlias = PromptBlock | AnswerBlock | ThinkingBlock | ToolBlock | NoticeBlock | EndBlock | UnknownBlock
+Block: TypeAlias = (
+    PromptBlock | AnswerBlock | ThinkingBlock | ToolBlock | NoticeBlock | EndBlock | CheckpointBlock | UnknownBlock
+)
 
 
 class Added(msgspec.Struct, frozen=True):
@@ -182,15 +203,9 @@ class BlockBuilder:
                 return self._result(body, level)
             case Settled():
                 return [*self._abandon(), Added(_settled(entry.id, body, level))]
-            case Notice():
-                return [Added(NoticeBlock(entry.id, body.text, level, body.level))]
-            case ModelChosen() | ApprovalMode():
-                return [Added(NoticeBlock(entry.id, _setting(body), level))]
-            case UnknownBody():
-                return [Added(UnknownBlock(entry.id, body.kind, body.error, level))]
-            case Started() | Queue():
-                # What waits is shown beside the editor until it is delivered.
-                return []
+            case _:
+                block = _single(entry.id, body, level)
+                return [Added(block)] if block else []
 
     def _answer(self, entry_id: str, body: Answer, level: Level) -> list[Change]:
         changes: list[Change] = []
@@ -260,6 +275,41 @@ class BlockBuilder:
         return changes
 
 
+_Other: TypeAlias = (
+    Started
+    | Queue
+    | Notice
+    | ModelChosen
+    | ApprovalMode
+    | Checkpoint
+    | Note
+    | Handoff
+    | Latch
+    | Announced
+    | TaskSet
+    | Pinned
+    | Notes
+    | ResumedFrom
+    | UnknownBody
+)
+
+
+def _single(entry_id: str, body: _Other, level: Level) -> Block | None:
+    """Return the block of an entry that is shown alone, or None for one that is not shown here."""
+    match body:
+        case Notice():
+            return NoticeBlock(entry_id, body.text, level, body.level)
+        case ModelChosen() | ApprovalMode() | TaskSet() | Note() | ResumedFrom():
+            return NoticeBlock(entry_id, _setting(body), level)
+        case Checkpoint():
+            return CheckpointBlock(entry_id, body.summary, level, body.origin)
+        case UnknownBody():
+            return UnknownBlock(entry_id, body.kind, body.error, level)
+        case Started() | Queue() | Handoff() | Latch() | Announced() | Pinned() | Notes():
+            # What waits is shown beside the editor, levels by the thread and the bar.
+            return None
+
+
 _STOPS: dict[StopReason, str] = {
     StopReason.COMPLETE: "answered",
     StopReason.TOOL_CALLS: "tool calls",
@@ -319,10 +369,18 @@ def _image(part: Image) -> str:
     return f"[image {part.media_type}, {part.width}×{part.height}]"
 
 
-def _setting(body: ModelChosen | ApprovalMode) -> str:
-    if isinstance(body, ApprovalMode):
-        return f"approval: {body.mode}"
-    return f"model: {body.provider}/{body.model}" + (f", {body.window:,} tokens" if body.window else "")
+def _setting(body: ModelChosen | ApprovalMode | TaskSet | Note | ResumedFrom) -> str:
+    match body:
+        case ApprovalMode():
+            return f"approval: {body.mode}"
+        case TaskSet():
+            return f"task: {body.text}"
+        case Note():
+            return f"note to self: {body.text}"
+        case ResumedFrom():
+            return "resumed from the checkpoint"
+        case ModelChosen():
+            return f"model: {body.provider}/{body.model}" + (f", {body.window:,} tokens" if body.window else "")
 
 
 def _text(details: Mapping[str, Json], key: str) -> str:

@@ -53,7 +53,7 @@ def _is_header(lines: Sequence[str], at: int) -> bool:
     """`--- a` directly before `+++ b`, or that line itself: anything else that looks so is a change."""
     line = lines[at]
     if line.startswith("--- "):
-        return at + 1 < len(lines) and lines[at + 1].startswith("+++ ") and (at == 0 or not lines[at - 1][:1] in "-+ ")
+        return at + 1 < len(lines) and lines[at + 1].startswith("+++ ") and (at == 0 or lines[at - 1][:1] not in "-+ ")
     return line.startswith("+++ ") and at == 1 and lines[0].startswith("--- ")
 
 

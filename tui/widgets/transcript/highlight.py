@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from rich.style import Style
 
@@ -108,17 +108,21 @@ def tokenise(code: str, language: str, clock: Callable[[], float]) -> tuple[tupl
 @lru_cache(maxsize=512)
 def _role(kind: str) -> Role:
     name = kind.removeprefix("Token.")
-    return next((role for start, role in _ROLES if name.startswith(start)), "")
+    for start, role in _ROLES:
+        if name.startswith(start):
+            return role
+    return ""
 
 
 @lru_cache(maxsize=128)
 def _lexer(language: str) -> Lexer | None:
     if not _LANGUAGE.fullmatch(language):
         return None
-    from pygments.lexers import get_lexer_by_name
+    from pygments import lexers
     from pygments.util import ClassNotFound
 
+    find = cast("Callable[..., Lexer]", vars(lexers)["get_lexer_by_name"])
     try:
-        return get_lexer_by_name(language, stripnl=False, ensurenl=False)
+        return find(language, stripnl=False, ensurenl=False)
     except ClassNotFound:
         return None

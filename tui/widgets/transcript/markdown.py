@@ -190,7 +190,7 @@ def code_rows(code: str, language: str, width: int, look: Look, *, plain: bool =
 
 
 def inline_runs(token: Token, base: Style, look: Look) -> list[Run]:
-    """Return the styled text of an inline token. A hard break is `\\n`."""
+    """Return the styled text of an inline token. A hard break is a line end."""
     theme = look.theme
     runs: list[Run] = []
     styles = [base]
@@ -258,11 +258,8 @@ def _target(href: str, label: Sequence[Run], base: Style, theme: TranscriptTheme
 
 def alignments(block: Sequence[Token]) -> tuple[str, ...]:
     """Return `left`, `right` or `center` for each column of a table."""
-    found: list[str] = []
-    for token in block:
-        if token.type == "th_open":
-            found.append(str(token.attrs.get("style", "")).removeprefix("text-align:") or "left")
-    return tuple(found)
+    heads = [token for token in block if token.type == "th_open"]
+    return tuple(str(token.attrs.get("style", "")).removeprefix("text-align:") or "left" for token in heads)
 
 
 def table_cells(block: Sequence[Token], look: Look) -> list[Cells]:

@@ -18,6 +18,7 @@ from tui.widgets.theme import Level
 from tui.widgets.transcript.blocks import (
     AnswerBlock,
     Block,
+    CheckpointBlock,
     EndBlock,
     NoticeBlock,
     PromptBlock,
@@ -53,19 +54,28 @@ MAX_OUTPUT = 400_000
 """Characters of output that are looked at, from the end."""
 THINKING_TAIL = 4
 
-_MARKS = {"thread": "│", "prompt": "●", "tool": "├─", "notice": "·", "gap": "┆", "end": "╵", "unknown": "?"}
-_ASCII = {"thread": "|", "prompt": "*", "tool": "+-", "notice": "-", "gap": ":", "end": "'", "unknown": "?"}
+_MARKS = {
+    "thread": ("│", "|"),
+    "prompt": ("●", "*"),
+    "tool": ("├─", "+-"),
+    "notice": ("·", "-"),
+    "gap": ("┆", ":"),
+    "end": ("╵", "'"),
+    "knot": ("◆", "#"),
+    "unknown": ("?", "?"),
+}
+"""Each mark, and the same in ASCII."""
 
 
 def gutter(look: Look, level: Level, mark: str = "thread", style: Style | None = None) -> tuple[Segment, ...]:
     """Return the gutter of a row: margin, mark in `style` (default: the colour of the level), space."""
-    sign = (_ASCII if look.ascii else _MARKS)[mark]
+    sign = _MARKS[mark][look.ascii]
     return (Segment(f" {sign}".ljust(GUTTER), style or look.theme.level(level)),)
 
 
 def foldable(block: Block) -> bool:
     """Whether a block has something to fold."""
-    return isinstance(block, ToolBlock | ThinkingBlock)
+    return isinstance(block, ToolBlock | ThinkingBlock | CheckpointBlock)
 
 
 def header_row(block: Block) -> int:
@@ -87,12 +97,14 @@ def render_block(block: Block, width: int, look: Look, *, folded: bool = True, p
             return _tool(block, width, look, folded=folded, progress=progress)
         case NoticeBlock():
             style = {"info": look.theme.info, "warning": look.theme.warning, "error": look.theme.error}[block.severity]
-            return _line("notice", sanitise(block.text), style, block.level, width, look)
+            return _line("notice", (sanitise(block.text), style), block.level, width, look)
         case EndBlock():
             return _end(block, width, look)
+        case CheckpointBlock():
+            return _checkpoint(block, width, look, folded=folded)
         case UnknownBlock():
             text = f"an entry of kind {one_line(block.kind, 60)} that this version cannot read; it is kept"
-            return _line("unknown", text, look.theme.warning, block.level, width, look)
+            return _line("unknown", (text, look.theme.warning), block.level, width, look)
         case _:
             assert_never(block)
 
@@ -103,6 +115,8 @@ def estimate(block: Block, width: int, *, folded: bool = True) -> int:
     match block:
         case PromptBlock() | AnswerBlock():
             return 2 + block.text.count("\n") + len(block.text) // width
+        case CheckpointBlock():
+            return 2 if folded else 2 + block.summary.count("\n") + len(block.summary) // width
         case ThinkingBlock():
             return 2 if folded else 2 + block.text.count("\n") + len(block.text) // width
         case ToolBlock():
@@ -136,8 +150,8 @@ def _hang(rows: Sequence[Row], mark: str, style: Style, level: Level, look: Look
     return [indent(row, gutter(look, level, mark, style) if at == 0 else bar) for at, row in enumerate(rows)]
 
 
-def _line(mark: str, text: str, style: Style, level: Level, width: int, look: Look) -> list[Row]:
-    return _hang(wrap([(text, style)], width - GUTTER), mark, style, level, look)
+def _line(mark: str, run: Run, level: Level, width: int, look: Look) -> list[Row]:
+    return _hang(wrap([run], width - GUTTER), mark, run[1], level, look)
 
 
 def _prompt(block: PromptBlock, width: int, look: Look) -> list[Row]:
@@ -167,6 +181,18 @@ def _thinking(block: ThinkingBlock, width: int, look: Look, *, folded: bool) -> 
     return answer_frame(rows, block.level, look)
 
 
+def _checkpoint(block: CheckpointBlock, width: int, look: Look, *, folded: bool) -> list[Row]:
+    theme = look.theme
+    sign = _fold_sign(look, folded=folded)
+    title = Row((Segment(f"{sign} checkpoint", theme.strong), Segment(f"  {one_line(block.origin, 40)}", theme.dim)))
+    knot = gutter(look, block.level, "knot")
+    rows = [indent(Row(()), gutter(look, block.level)), indent(title, knot)]
+    if not folded:
+        summary = render_markdown(sanitise(block.summary, cr="newline"), max(1, width - GUTTER), look)
+        rows.extend(answer_frame(summary, block.level, look)[1:])
+    return rows
+
+
 def thinking_live(recent: str, lines: int, width: int, look: Look, level: Level) -> list[Row]:
     """Return the rows of reasoning that is being written: a title and the end of it."""
     theme = look.theme
@@ -191,7 +217,7 @@ def _end(block: EndBlock, width: int, look: Look) -> list[Row]:
     theme = look.theme
     text = one_line(block.reason, 100) + (f": {sanitise(block.detail)}" if block.detail else "")
     if block.quiet:
-        return _line("end", text, theme.dim, block.level, width, look)
+        return _line("end", (text, theme.dim), block.level, width, look)
     gap = gutter(look, block.level, "gap", theme.gap)
     rows = [indent(row, gap) for row in wrap([(text, theme.gap)], width - GUTTER)]
     return [indent(Row(()), gap), *rows]
@@ -205,21 +231,18 @@ def _tool(block: ToolBlock, width: int, look: Look, *, folded: bool, progress: s
     body, above = _tool_body(block, inner, look, folded=folded, progress=progress)
     bar = gutter(look, block.level)
     blank = (*bar, Segment(" " * BODY, look.theme.text))
+    tail = not block.diff and _tail_first(block)
     more: list[Row] = []
     if above:
-        more.append(
-            Row(
-                (Segment(f"… {above:,} more lines" if not look.ascii else f"... {above:,} more lines", look.theme.dim),)
-            )
-        )
-    below = bool(block.diff) or not _tail_first(block)
-    rows = [*body, *more] if below else [*more, *body]
+        dots = "..." if look.ascii else "…"
+        more.append(Row((Segment(f"{dots} {above:,} {'earlier' if tail else 'more'} lines", look.theme.dim),)))
+    rows = [*more, *body] if tail else [*body, *more]
     head = indent(_tool_head(block, width - GUTTER - 1, look), _tool_gutter(block, look))
     return [*([indent(Row(()), bar)] if block.first else []), head, *[indent(row, blank) for row in rows]]
 
 
 def _tool_gutter(block: ToolBlock, look: Look) -> tuple[Segment, ...]:
-    sign = (_ASCII if look.ascii else _MARKS)["tool"]
+    sign = _MARKS["tool"][look.ascii]
     return (Segment(f" {sign} ", look.theme.level(block.level)),)
 
 

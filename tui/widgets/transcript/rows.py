@@ -22,7 +22,8 @@ Run: TypeAlias = tuple[str, Style]
 _WORD = re.compile(r"[^ ]+ *| +")
 # Between wide characters a line may break, but not before what closes or belongs to the one before.
 _WIDE = "\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff01-\uff60\U00020000-\U0003fffd"
-_STAYS = "\u0300-\u036f\u3001\u3002\u300d\u300f\u3011\u3015\u3099\u309a\uff01\uff09\uff0c\uff0e\uff1a\uff1b\uff1f\ufe0e\ufe0f\u200d"
+_MARKS = "\u0300-\u036f\u3001\u3002"  # combining marks, ideographic comma and stop
+_STAYS = _MARKS + "\u300d\u300f\u3011\u3015\u3099\u309a\uff01\uff09\uff0c\uff0e\uff1a\uff1b\uff1f\ufe0e\ufe0f\u200d"
 _WIDE_WORD = re.compile(f"[{_WIDE}][{_STAYS}]* *|[^ {_WIDE}]+ *| +")
 
 

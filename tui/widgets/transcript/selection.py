@@ -18,6 +18,7 @@ from tui.widgets.sanitise import sanitise
 from tui.widgets.transcript.blocks import (
     AnswerBlock,
     Block,
+    CheckpointBlock,
     EndBlock,
     NoticeBlock,
     PromptBlock,
@@ -69,9 +70,8 @@ def copied(document: Document, selection: Selection) -> str:
     """Return the selected words."""
     first = _start(document, selection.start)
     last = _end(document, selection.end)
-    parts: list[str] = []
-    for at in range(max(0, first.serial - document.first), min(last.serial - document.first + 1, len(document.blocks))):
-        parts.append(_block_text(document, at, selection))
+    stop = min(last.serial - document.first + 1, len(document.blocks))
+    parts = [_block_text(document, at, selection) for at in range(max(0, first.serial - document.first), stop)]
     return "\n".join(part for part in parts if part)
 
 
@@ -112,5 +112,7 @@ def source(block: Block) -> str:
             return sanitise(block.text)
         case EndBlock():
             return sanitise(f"{block.reason}: {block.detail}" if block.detail else block.reason)
+        case CheckpointBlock():
+            return sanitise(block.summary, cr="newline").rstrip("\n")
         case UnknownBlock():
             return ""

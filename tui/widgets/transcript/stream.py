@@ -92,7 +92,7 @@ class _Table:
 
 
 class StreamDoc:
-    """Rows of a growing text: `frozen` never change, `open` only grow until their block ends, `tail` is new each time."""
+    """Rows of a growing text: `frozen` never change, `open` grow until their block ends, `tail` is always new."""
 
     def __init__(self, width: int, look: Look) -> None:
         self.width = width

@@ -76,7 +76,7 @@ class Transcript(DocumentView):
             return
         self._changed(*self.document.replace(block))
 
-    def remove(self, block_id: str) -> None:
+    def discard(self, block_id: str) -> None:
         """Take a block out."""
         self.document.remove(block_id)
         self._grow(0)
@@ -110,7 +110,7 @@ class Transcript(DocumentView):
         self._wake()
 
     def stream_end(self, changes: Sequence[Change] = ()) -> None:
-        """The answer is over. `changes` are those of its entry; what they do not take over goes away."""
+        """End the answer. `changes` are those of its entry; what they do not take over goes away."""
         self.apply(changes)
         self._live.end()
         self._grow(0)

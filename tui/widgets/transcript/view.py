@@ -1,5 +1,4 @@
-"""A scrolling view of a document: painting, scrolling, selecting and folding, at a cost that does not
-depend on the length.
+"""A scrolling view of a document: painting, scrolling, selecting and folding, whatever its length.
 
 What is painted are cached strips. Growing and scrolling never lay out the screen: `virtual_size` and the
 scroll position are set without their watchers, and the scrollbar is told by hand.
@@ -7,13 +6,14 @@ scroll position are set without their watchers, and the scrollbar is told by han
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.filter import ANSIToTruecolor
 from textual.geometry import Region, Size
 from textual.message import Message
+from textual.reactive import Reactive
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
@@ -72,13 +72,13 @@ class DocumentView(ScrollView, can_focus=True):
         self._grow(0)
 
     def _changed(self, at: int, grown: int) -> None:
-        """A block above the view grew: what is in view stays."""
+        """Take in that a block changed; if it is above the view, what is in view stays."""
         top = int(self.scroll_y)
         above = self.document.heights.start(at) + self.document.heights[at] - grown <= top
         self._grow(0 if above else grown, top + grown if above else None)
 
     def _grow(self, rows: int, top: int | None = None) -> None:
-        """The document changed: `rows` came at the end; `top` is the row to be first in view now."""
+        """Take in that `rows` came at the end; `top` is the row to be first in view now."""
         if not self.document.width:
             return
         if not self.following and rows > 0:
@@ -89,15 +89,12 @@ class DocumentView(ScrollView, can_focus=True):
         """Make `top` the first row in view (the last possible one, if following), without any layout."""
         height = self.size.height
         document = self.document
-        if self.following:
-            top = document.settle_end(height)
-        else:
-            top = document.settle(top, height)
+        top = document.settle_end(height) if self.following else document.settle(top, height)
         total = document.heights.total
         top = max(0, min(top, total - height))
-        self.set_reactive(Widget.virtual_size, Size(document.width, total))
+        self.set_reactive(cast("Reactive[Size]", Widget.virtual_size), Size(document.width, total))
         self.set_reactive(Widget.scroll_y, float(top))
-        self.set_reactive(Widget.scroll_target_y, float(top))
+        self.set_reactive(cast("Reactive[float]", Widget.scroll_target_y), float(top))
         bar = self.vertical_scrollbar
         bar.window_virtual_size, bar.window_size, bar.position = total, height, top
         self.refresh()
@@ -119,7 +116,7 @@ class DocumentView(ScrollView, can_focus=True):
             self.post_message(self.NewLines(count))
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """The scrollbar or the wheel moved."""
+        """Follow the scrollbar and the wheel."""
         super().watch_scroll_y(old_value, new_value)
         if self.document.width:
             self._move(round(new_value))
@@ -133,11 +130,11 @@ class DocumentView(ScrollView, can_focus=True):
         self._move(int(self.scroll_y) + 1)
 
     def action_page_up(self) -> None:
-        """A screen up, two rows kept."""
+        """Go a screen up, less two rows."""
         self._move(int(self.scroll_y) - max(1, self.size.height - 2))
 
     def action_page_down(self) -> None:
-        """A screen down, two rows kept."""
+        """Go a screen down, less two rows."""
         self._move(int(self.scroll_y) + max(1, self.size.height - 2))
 
     def action_scroll_home(self) -> None:
@@ -176,7 +173,7 @@ class DocumentView(ScrollView, can_focus=True):
             self._grow(0, document.heights.start(at) + inside)
 
     def on_click(self, event: events.Click) -> None:
-        """A click on the header of a block that folds, folds or unfolds it."""
+        """Fold or unfold the block whose header was clicked."""
         if self.text_selection is not None:
             return
         document = self.document
@@ -208,7 +205,7 @@ class DocumentView(ScrollView, can_focus=True):
             strips = [strip for _, _, strip in rows]
         else:
             style = document.look.theme.selection
-            strips = []
+            strips: list[Strip] = []
             for place, row, strip in rows:
                 span = selection.get_span(encode(place)) if row is not None else None
                 strips.append(highlight(strip, row, span, style) if row is not None and span else strip)
@@ -228,7 +225,3 @@ class DocumentView(ScrollView, can_focus=True):
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """Return the selected words, without gutter and wrapping."""
         return copied(self.document, selection), "\n"
-
-    def selection_updated(self, selection: Selection | None) -> None:
-        """Paint again."""
-        self.refresh()

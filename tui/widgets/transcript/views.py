@@ -26,9 +26,13 @@ class View(Protocol):
 
     def __len__(self) -> int: ...
 
-    def row(self, at: int) -> Row: ...
+    def row(self, at: int) -> Row:
+        """Return a row."""
+        ...
 
-    def strip(self, at: int, width: int, look: Look) -> Strip: ...
+    def strip(self, at: int, width: int, look: Look) -> Strip:
+        """Return a row ready to be painted, of `width` cells."""
+        ...
 
 
 class Done:
@@ -42,9 +46,11 @@ class Done:
         return len(self._rows)
 
     def row(self, at: int) -> Row:
+        """Return a row."""
         return self._rows[at]
 
     def strip(self, at: int, width: int, look: Look) -> Strip:
+        """Return a row ready to be painted, made once."""
         found = self._strips.get(at)
         if found is None:
             found = self._strips[at] = to_strip(self._rows[at], width, look.theme.text)
@@ -63,16 +69,20 @@ class LiveAnswer:
         return len(self.doc) + 1
 
     def feed(self, text: str) -> None:
+        """Add text."""
         self.doc.feed(text)
 
     @property
     def source(self) -> str:
+        """The text so far."""
         return self.doc.source
 
     def row(self, at: int) -> Row:
+        """Return a row."""
         return indent(self.doc.row(at - 1) if at else Row(()), self._bar)
 
     def strip(self, at: int, width: int, look: Look) -> Strip:
+        """Return a row ready to be painted; what is frozen is made once."""
         if at > len(self.doc.frozen):
             return to_strip(self.row(at), width, look.theme.text)
         found = self._strips.get(at)
@@ -85,7 +95,9 @@ class LiveThinking:
     """Reasoning that is being written: only its last rows are shown."""
 
     def __init__(self, width: int, look: Look, level: Level) -> None:
-        self._width, self._look, self._level = width, look, level
+        self._width = width
+        self._look = look
+        self._level: Level = level
         self._parts: list[str] = []
         self._lines = 1
         self._recent = ""
@@ -95,6 +107,7 @@ class LiveThinking:
         return len(self._rows)
 
     def feed(self, text: str) -> None:
+        """Add text."""
         self._parts.append(text)
         self._lines += text.count("\n")
         self._recent = (self._recent + text)[-2_000:]
@@ -102,12 +115,15 @@ class LiveThinking:
 
     @property
     def source(self) -> str:
+        """The text so far."""
         return "".join(self._parts)
 
     def row(self, at: int) -> Row:
+        """Return a row."""
         return self._rows[at]
 
     def strip(self, at: int, width: int, look: Look) -> Strip:
+        """Return a row ready to be painted."""
         return to_strip(self._rows[at], width, look.theme.text)
 
 
