@@ -219,7 +219,7 @@ class ApprovalPanel(Vertical):
         return True
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """The reason is written."""
+        """Refuse with the reason that was written."""
         event.stop()
         self._decide(allowed=False, reason=event.value)
         self._leave_reason()

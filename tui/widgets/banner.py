@@ -17,8 +17,9 @@ class Banner(Static):
 
     DEFAULT_CSS = """
     Banner { height: auto; max-height: 5; width: 1fr; padding: 0 1; display: none; }
-    Banner.-error { display: block; background: $clew-surface; color: $clew-hard; border-left: outer $clew-hard; }
-    Banner.-notice { display: block; background: $clew-surface; color: $clew-warning; border-left: outer $clew-warning; }
+    Banner.-error, Banner.-notice { display: block; background: $clew-surface; }
+    Banner.-error { color: $clew-hard; border-left: outer $clew-hard; }
+    Banner.-notice { color: $clew-warning; border-left: outer $clew-warning; }
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""When is Enter a person's Enter, and when a newline of a paste that came without brackets?
+"""Tells a person's Enter from a newline of a paste that came without brackets.
 
 A terminal without bracketed paste sends pasted lines as keys. Nobody types a key within 20 ms of
 Enter, so Enter waits that long: with more input behind it, it was text; else it sends. Within a

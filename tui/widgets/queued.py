@@ -37,7 +37,8 @@ class QueuedMessages(Static):
     """Hidden while nothing waits."""
 
     DEFAULT_CSS = """
-    QueuedMessages { height: auto; max-height: 4; padding: 0 1; display: none; text-wrap: nowrap; text-overflow: ellipsis; }
+    QueuedMessages { height: auto; max-height: 4; padding: 0 1; display: none;
+        text-wrap: nowrap; text-overflow: ellipsis; }
     QueuedMessages.-some { display: block; }
     """
 
