@@ -153,7 +153,8 @@ def places(environ: Mapping[str, str]) -> Places:
     """Return where this user's data and settings are."""
     home = environ.get("CLEW_HOME")
     if home:
-        folder = Path.cwd() / Path(home).expanduser()
+        folder = Path(home).expanduser()
+        folder = folder if folder.is_absolute() else Path.cwd() / folder
         return Places(data=folder, config=folder)
     from platformdirs import PlatformDirs
 
