@@ -87,7 +87,7 @@ _AUTH = re.compile(
 )
 _MODEL = re.compile(
     r"(?i)model_not_found|\bmodel\b.{0,120}(?:not found|does not exist|not exist|is not available|not supported)"
-    r"|(?:unknown|invalid|no such) model|not a valid model|^model:"
+    r"|(?:unknown|invalid|no such) model|not a valid model|(?:^|\s)model: \S"
 )
 _OVERLOAD = re.compile(r"(?i)overloaded|temporarily|unavailable|try again|capacity|loading model|server_error|timeout")
 
@@ -195,7 +195,7 @@ def _classify(said: _Said, status: int, wait: float | None, secrets: tuple[Secre
 
 
 def _is_quota(words: str, status: int, wait: float | None) -> bool:
-    """Tell quota from rate: a 429 is quota where its words say so and no time to come back is given (rafter-cli#227)."""
+    """Tell quota from rate: a 429 is quota where its words say so and it names no time (rafter-cli#227)."""
     if status == 402 or "insufficient_quota" in words or "insufficient balance" in words.lower():
         return True
     if not _QUOTA.search(words) or status >= 500:
