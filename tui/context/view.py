@@ -1,0 +1,165 @@
+"""The branch as the messages of the next request: one projection, for whoever needs it.
+
+With a checkpoint in force: its rendering first, then the entries it kept, then what came after. Nothing
+is repaired here beyond what the log itself says; `validate` has the last word before each request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from tui.context.render import render_checkpoint, words_of
+from tui.log.entries import Answer, Checkpoint, Entry, Prompt, Reference, Result, ResumedFrom, ToolStarted
+from tui.messages import (
+    AssistantMessage,
+    Attachment,
+    Image,
+    Message,
+    Refusal,
+    StopReason,
+    Text,
+    Thinking,
+    ToolResult,
+    UserMessage,
+)
+
+__all__ = ["EFFECTS_UNKNOWN", "NOT_STARTED", "effective", "in_force", "messages_of", "project", "prompt_message"]
+
+NOT_STARTED = "Not started: the program ended before this call could run. Nothing was changed; call it again if needed."
+EFFECTS_UNKNOWN = (
+    "Effects unknown: the program ended while this call was running. Check what it did before repeating it."
+)
+
+_MARKS = {
+    StopReason.LENGTH: "[This answer was cut here by the output limit.]",
+    StopReason.REFUSAL: "[The model declined here.]",
+    StopReason.ERROR: "[This answer broke off here: the provider reported an error.]",
+    StopReason.DROPPED: "[This answer broke off here: the connection ended.]",
+    StopReason.STALLED: "[This answer broke off here: nothing more came.]",
+    StopReason.ABORTED: "[The person stopped this answer here.]",
+}
+
+
+def in_force(entries: Sequence[Entry]) -> Entry | None:
+    """Return the entry of the checkpoint in force: the newest one that is not an unused resume checkpoint."""
+    resumed: set[str] = set()
+    for entry in reversed(entries):
+        match entry.body:
+            case ResumedFrom(checkpoint=name):
+                resumed.add(name)
+            case Checkpoint(origin=origin) if origin != "resume" or entry.id in resumed:
+                return entry
+            case _:
+                pass
+    return None
+
+
+def effective(entries: Sequence[Entry], checkpoint: Entry | None) -> Sequence[Entry]:
+    """Return the entries the view is made of besides the checkpoint: what it kept, then what came after.
+
+    The one sequence that measuring, cutting, summarising and building use (oh-my-pi#11515).
+    """
+    if checkpoint is None or not isinstance(checkpoint.body, Checkpoint):
+        return entries
+    last = checkpoint.body.last_depth
+    return [entry for entry in entries if entry.depth > last]
+
+
+def project(
+    entries: Sequence[Entry], *, checkpoint: Entry | None = None, words: Mapping[str, str] | None = None
+) -> tuple[Message, ...]:
+    """Return the messages of the next request, before validation.
+
+    `entries` are those of the path from the first kept one on, or more. `checkpoint` is given where the one
+    in force is not among them; `words` holds the words of referred entries by id where those are not.
+    """
+    found = checkpoint or in_force(entries)
+    later = tuple(messages_of(effective(entries, found)))
+    if found is None or not isinstance(found.body, Checkpoint):
+        return later
+    text = render_checkpoint(found.body, _Words(entries, words or {}).read)
+    return (UserMessage(content=(Text(text),)), *later)
+
+
+class _Words:
+    """Finds referred words among the given ones, else among the entries at hand."""
+
+    def __init__(self, entries: Sequence[Entry], given: Mapping[str, str]) -> None:
+        self._entries = entries
+        self._given = given
+
+    def read(self, reference: Reference) -> str | None:
+        if reference.entry in self._given:
+            return self._given[reference.entry]
+        place = reference.depth - self._entries[0].depth if self._entries else -1
+        if not 0 <= place < len(self._entries) or self._entries[place].id != reference.entry:
+            return None
+        return words_of(self._entries[place])
+
+
+def messages_of(entries: Iterable[Entry]) -> Iterator[Message]:
+    """Yield the message of each entry that is sent, in order; calls without a durable result get one after them."""
+    held = list(entries)
+    started = {entry.body.call_id for entry in held if isinstance(entry.body, ToolStarted)}
+    ended = {entry.body.message.call_id for entry in held if isinstance(entry.body, Result)}
+    for entry in held:
+        match entry.body:
+            case Prompt(message=message, excluded=False):
+                yield prompt_message(message)
+            case Answer(message=message):
+                yield from _answer(message, started, ended)
+            case Result(message=message):
+                yield message
+            case _:
+                pass
+
+
+def _answer(message: AssistantMessage, started: set[str], ended: set[str]) -> Iterator[Message]:
+    if not message.stop.is_complete:
+        yield from _incomplete(message, ended)
+        return
+    yield message
+    for call in message.calls:
+        if call.id not in ended:
+            text = EFFECTS_UNKNOWN if call.id in started else NOT_STARTED
+            yield ToolResult(call.id, call.name, (Text(text),), is_error=True)
+
+
+def _incomplete(message: AssistantMessage, ended: set[str]) -> Iterator[Message]:
+    """Yield what was kept of an answer that did not end well, marked. Its calls only where each has its result."""
+    words = [_spoken(part) for part in message.content if isinstance(part, Text | Refusal) and part.text.strip()]
+    calls = [call for call in message.calls if call.id in ended]
+    mark = _MARKS.get(message.stop)
+    if mark is None or not (words or calls or message.stop is StopReason.REFUSAL):
+        return
+    thinking = [part for part in message.content if isinstance(part, Thinking) and (part.signature or part.redacted)]
+    content = (*(thinking if calls else ()), *words, Text(mark), *calls)
+    yield msgspec.structs.replace(message, content=content)
+
+
+def _spoken(part: Text | Refusal) -> Text:
+    return part if isinstance(part, Text) else Text(part.text)
+
+
+def prompt_message(message: UserMessage) -> UserMessage:
+    """Return a prompt as it is sent: the authored words in one piece, byte for byte, attached matter around them."""
+    if len(message.content) == 1 and isinstance(message.content[0], Text):
+        return message
+    before: list[Text | Image] = []
+    after: list[Text | Image] = []
+    words = [part.text for part in message.content if isinstance(part, Text)]
+    seen_words = False
+    for part in message.content:
+        if isinstance(part, Text):
+            seen_words = True
+        else:
+            (after if seen_words else before).append(_attached(part) if isinstance(part, Attachment) else part)
+    authored = (Text("".join(words)),) if words else ()
+    return UserMessage(content=(*before, *authored, *after))
+
+
+def _attached(part: Attachment) -> Text:
+    name = " ".join(part.name.replace('"', "'").split())
+    return Text(f'<attached name="{name}">\n{part.text}\n</attached>')
