@@ -25,6 +25,7 @@ from tui.screens.look import look_of
 from tui.screens.main import MainScreen
 from tui.screens.options import AppOptions
 from tui.screens.pages import PickPage, TextPage
+from tui.widgets.keyboard import TerminalDriver
 from tui.widgets.recall import read_history
 from tui.widgets.sanitise import one_line
 from tui.widgets.themes import choose_theme, fallback_name
@@ -46,7 +47,7 @@ class ClewApp(App[int], inherit_bindings=False):
     def __init__(self, options: AppOptions) -> None:
         # Textual takes NO_COLOR out of the environment when it starts: look first.
         options = msgspec.structs.replace(options, environ=dict(options.environ))
-        super().__init__()
+        super().__init__(driver_class=TerminalDriver)
         self.options = options
         self.session_id = ""
         """The session to resume with, once there is one that is kept."""

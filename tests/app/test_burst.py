@@ -63,6 +63,15 @@ def test_a_late_timer_changes_nothing() -> None:
     assert step(state, "text", 1.5)[1] == (Do.SUBMIT, Do.INSERT)
 
 
+def test_what_breaks_out_of_a_paste_does_not_send_but_enter_behind_one_does() -> None:
+    after = Burst(last=1.0, pasted=True)
+    state, _ = step(after, "text", 1.0)
+    assert step(state, "enter", 1.0)[1] == (Do.NEWLINE,)
+    state, does = step(after, "enter", 1.0)
+    assert does == ()
+    assert quiet(state, 1.1)[1] == (Do.SUBMIT,)
+
+
 @given(st.lists(st.text("ab", min_size=0, max_size=5), min_size=2, max_size=8), st.sampled_from(["\r", "\n", "\r\n"]))
 def test_any_burst_of_lines_is_text_byte_for_byte(lines: list[str], newline: str) -> None:
     assert play(*at_once(newline.join([*lines, "x"]))) == "\n".join([*lines, "x"])

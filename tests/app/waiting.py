@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from textual.pilot import Pilot
 
 __all__ = ["until"]
 
 _LOOKS = 600
+_Any = TypeVar("_Any")
 
 
-async def until(pilot: Pilot[object], condition: Callable[[], object], what: str = "the condition") -> None:
+async def until(pilot: Pilot[_Any], condition: Callable[[], object], what: str = "the condition") -> None:
     """Return when `condition` holds. Fails after a bounded number of looks, of some milliseconds each."""
     for _ in range(_LOOKS):
         if condition():

@@ -39,12 +39,14 @@ class Burst(msgspec.Struct, frozen=True):
     """The running burst already holds a newline."""
     carriage: bool = False
     """The last key was Enter: a line feed right behind it belongs to it (CRLF is one newline)."""
+    pasted: bool = False
+    """A paste has just ended: text right behind it broke out of it, and its newlines are text too."""
 
 
 def step(state: Burst, kind: KeyKind, at: float) -> tuple[Burst, tuple[Do, ...]]:
     """Return the state after a key that came at `at`, and what to do now."""
     close = at - state.last < QUIET
-    newlines = state.newlines and close
+    newlines = close and (state.newlines or (state.pasted and kind == "text"))
     before: tuple[Do, ...] = ()
     if state.waiting is not None:
         inside = at - state.waiting < QUIET and kind != "other"

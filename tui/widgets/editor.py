@@ -20,6 +20,7 @@ from textual.widgets.text_area import Edit, EditResult
 from tui.messages import Attachment, Text, UserMessage, clean
 from tui.widgets import chips
 from tui.widgets.burst import QUIET, Burst, Do, KeyKind, quiet, step
+from tui.widgets.keyboard import TypedBurst
 from tui.widgets.recall import PromptHistory
 
 __all__ = ["EDITOR_BINDINGS", "Editor", "SendMode"]
@@ -108,6 +109,8 @@ class Editor(TextArea, inherit_bindings=False):
         self.recall = PromptHistory()
         self._chips: dict[str, str] = {}
         self._burst = Burst()
+        self._run_start = (0, 0)
+        """Where the running burst began."""
         self._clock = clock
 
     # What others read and set.
@@ -241,10 +244,34 @@ class Editor(TextArea, inherit_bindings=False):
     async def _on_paste(self, event: events.Paste) -> None:
         event.stop()
         event.prevent_default()
+        at = event.time if self._clock is None else self._clock()
+        if isinstance(event, TypedBurst):
+            self._take_burst(event.text, at)
+            return
         self.history.checkpoint()
-        self._burst = Burst()
-        self._replace_via_keyboard(self._standing(chips.pasted(event.text)), *self.selection)
+        self._type(self._standing(chips.pasted(event.text)))
         self.history.checkpoint()
+        self._burst = Burst(last=at, pasted=True)
+
+    def _take_burst(self, text: str, at: float) -> None:
+        """Take a paste that came without brackets; its pieces become one chip where they are large."""
+        before = self._burst
+        state, does = step(before, "text", at)
+        self._do(does)
+        if before.carriage and at - before.last < QUIET:
+            text = text.removeprefix("\n")
+        carriage = text.endswith("\r")
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+        if not self._run_goes_on(before, at):
+            self._run_start = min(self.selection)
+        self._type(text)
+        run = chips.whole(self.get_text_range(self._run_start, self.cursor_location), self._chips)
+        if chips.must_fold(run):
+            self.replace(self._standing(run), self._run_start, self.cursor_location, maintain_selection_offset=False)
+        self._burst = Burst(last=at, newlines=state.newlines or "\n" in text, carriage=carriage)
+
+    def _run_goes_on(self, before: Burst, at: float) -> bool:
+        return at - before.last < QUIET and self._run_start <= self.cursor_location
 
     def _standing(self, text: str) -> str:
         """Return what stands for `text` in the editor: itself, or a chip."""
