@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -40,7 +40,7 @@ class Desk(App[None]):
 
 
 @asynccontextmanager
-async def desk() -> AsyncIterator[tuple[Desk, Pilot[None]]]:
+async def desk() -> AsyncGenerator[tuple[Desk, Pilot[None]]]:
     app = Desk()
     async with app.run_test(size=(60, 20)) as pilot:
         app.editor.focus()

@@ -27,7 +27,7 @@ _RUN = re.compile(r"[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]{24,}")
 """Plain text that no hand types between two reads."""
 _EVENT_TYPE = re.compile(r"(\x1b\[[\d:]*;\d+):(\d)(.*)", re.DOTALL)
 _READ = 65_536
-_OPEN = re.compile(r"\x1b[^\x1b@-Z\\^-~]*\Z|\x1b\[[^\x1b@-~]*\Z")
+_OPEN = re.compile(r"\x1b(?:\[[^\x1b@-~]*|O|[\]PX^_][^\x07\x1b]*|[^\x1b@-~]*)\Z")
 """Keys that end within a sequence: what comes next belongs to it."""
 _TICK = 0.1
 """Seconds for which the beginning of a sequence is held back; longer pauses than that are Esc and a key."""
