@@ -9,7 +9,7 @@ from typing import Protocol
 
 import msgspec
 
-from tui.log.entries import Body, Entry
+from tui.log.entries import Body, Entry, UnknownBody
 
 __all__ = ["SessionInfo", "SessionLog", "now_ms"]
 
@@ -67,7 +67,7 @@ class SessionLog(Protocol):
         """Whether this window holds the lease, as far as is known."""
         ...
 
-    async def append(self, *bodies: Body) -> tuple[Entry, ...]:
+    async def append(self, *bodies: Body | UnknownBody) -> tuple[Entry, ...]:
         """Write all bodies in one transaction after the leaf, which moves with them. An `Answer` clears the partial.
 
         Raises `DuplicateResult` if one is a second result for a call on this path.

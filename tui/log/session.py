@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from tui.log import blobs, lease, segments, track
-from tui.log.entries import Body, Entry
+from tui.log.entries import Body, Entry, UnknownBody
 from tui.log.errors import Damaged, LogClosed
 from tui.log.lease import Lease
 from tui.log.protocol import SessionInfo, now_ms
@@ -107,7 +107,7 @@ class Session:
         """Whether this window holds the lease, as far as is known."""
         return not self._shell.closed and self._track.writable
 
-    async def append(self, *bodies: Body) -> tuple[Entry, ...]:
+    async def append(self, *bodies: Body | UnknownBody) -> tuple[Entry, ...]:
         """See `SessionLog.append`."""
         if not bodies:
             return ()

@@ -141,7 +141,7 @@ class Track:
         """Take over the stored state of a session just opened. Raises `SessionNotFound`."""
         self.settle(self._stored(db, _row(db, self.session)))
 
-    def append(self, db: sqlite3.Connection, bodies: Iterable[Body]) -> tuple[State, tuple[Entry, ...]]:
+    def append(self, db: sqlite3.Connection, bodies: Iterable[Body | UnknownBody]) -> tuple[State, tuple[Entry, ...]]:
         """Insert entries after the stored leaf and move it. Raises `DuplicateResult` and what `Desk.check` raises."""
         self.desk.check(db, self.lease, self.session)
         row = _row(db, self.session)
@@ -237,7 +237,7 @@ def _row(db: sqlite3.Connection, session: str) -> _Row:
     return _Row(leaf, origin, bytes(found[4]).decode("utf-8", "replace"))
 
 
-def _chained(state: State, bodies: Iterable[Body], now: int) -> Iterable[Entry]:
+def _chained(state: State, bodies: Iterable[Body | UnknownBody], now: int) -> Iterable[Entry]:
     parent, depth = state.leaf, state.depth
     for body in bodies:
         depth += 1
@@ -246,8 +246,10 @@ def _chained(state: State, bodies: Iterable[Body], now: int) -> Iterable[Entry]:
         parent = entry.id
 
 
-def _storable(body: Body) -> Body | UnknownBody:
+def _storable(body: Body | UnknownBody) -> Body | UnknownBody:
     """Return a body as it will be read back; text nobody cleaned must not stop the journal."""
+    if isinstance(body, UnknownBody):
+        return body
     try:
         encode_body(body)
     except UnicodeEncodeError:

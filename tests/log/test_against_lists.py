@@ -1,0 +1,126 @@
+"""Random sequences of steps give what plain lists of ids would give."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.log.kit import answer, note, prompt
+from tui.log import EntryNotFound, MemorySession, SessionLog, Store
+from tui.log.entries import Entry
+
+KINDS = {"notice": note, "prompt": prompt, "answer": answer}
+
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("append"), st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=4)),
+        st.tuples(st.just("move"), st.integers(0, 1000)),
+        st.tuples(st.just("fork"), st.integers(0, 1000)),
+        st.tuples(st.just("switch"), st.integers(0, 1000)),
+    ),
+    max_size=25,
+)
+
+
+@dataclass
+class Model:
+    """A session as a plain list, and all entries that ever were in its tree, each with its path."""
+
+    session: SessionLog
+    path: list[Entry] = field(default_factory=list[Entry])
+    tree: dict[str, list[Entry]] = field(default_factory=dict[str, list[Entry]])
+
+
+async def _append(model: Model, kinds: list[str], serial: int) -> None:
+
+    bodies = [KINDS[kind](f"{serial}-{index}") for index, kind in enumerate(kinds)]
+    for entry in await model.session.append(*bodies):
+        model.path = [*model.path, entry]
+        model.tree[entry.id] = model.path
+
+
+async def _fork(model: Model, number: int) -> Model:
+    chosen = sorted(model.tree)[number % len(model.tree)] if model.tree and number % 3 else None
+    path = model.tree[chosen] if chosen else model.path
+    child = await model.session.fork(chosen)
+    return Model(child, path, {entry.id: path[: index + 1] for index, entry in enumerate(path)})
+
+
+async def _check(model: Model, limit: int) -> None:
+    session, path = model.session, model.path
+    assert session.depth == len(path) - 1
+    assert session.leaf == (path[-1].id if path else None)
+    middle = len(path) // 2
+    assert await session.page(limit=limit) == path[-limit:]
+    assert await session.page(before=middle, limit=limit) == path[max(0, middle - limit) : middle]
+    assert await session.since(middle) == path[middle:]
+    assert [entry async for page in session.entries() for entry in page] == path
+    for kind in KINDS:
+        assert await session.newest(kind) == next((entry for entry in reversed(path) if entry.kind == kind), None)
+    assert [entry.parent for entry in path] == [None, *(entry.id for entry in path)][: len(path)]
+
+
+async def _play(first: SessionLog, script: list[tuple[str, object]], limit: int) -> list[Model]:
+    models = [Model(first)]
+    active = models[0]
+    for serial, step in enumerate(script):
+        match step:
+            case ("append", list() as kinds):
+                await _append(active, [str(kind) for kind in kinds], serial)
+            case ("move", int() as number) if active.tree:
+                chosen = sorted(active.tree)[number % len(active.tree)]
+                await active.session.move(chosen)
+                active.path = active.tree[chosen]
+            case ("fork", int() as number):
+                active = await _fork(active, number)
+                models.append(active)
+            case (_, int() as number):
+                active = models[number % len(models)]
+            case _:
+                raise AssertionError(step)
+        await _check(active, limit)
+    for model in models:
+        await _check(model, limit)
+    return models
+
+
+async def _only_its_own_tree(models: list[Model]) -> None:
+    everything = {entry for model in models for entry in model.tree}
+    for model in models:
+        for stranger in everything - set(model.tree):
+            try:
+                await model.session.move(stranger)
+            except EntryNotFound:
+                continue
+            raise AssertionError(f"{model.session.id} moved to {stranger}")
+
+
+@given(steps, st.integers(1, 6))
+@settings(max_examples=60)
+def test_in_memory(script: list[tuple[str, object]], limit: int) -> None:
+    async def scenario() -> None:
+        models = await _play(MemorySession(), script, limit)
+        await _only_its_own_tree(models)
+        await models[0].session.close()
+
+    asyncio.run(scenario())
+
+
+@given(steps, st.integers(1, 6))
+@settings(max_examples=12)
+def test_on_disk_and_again_after_a_restart(script: list[tuple[str, object]], limit: int) -> None:
+    async def scenario(home: Path) -> None:
+        async with await Store.open(home, home) as store:
+            models = await _play(await store.create(cwd=home), script, limit)
+        async with await Store.open(home, home) as store:
+            for model in models:
+                model.session = await store.session(model.session.id)
+                await _check(model, limit)
+
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(scenario(Path(folder)))
