@@ -7,7 +7,7 @@ import pty
 import select
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
@@ -15,6 +15,8 @@ from typing import TypeAlias
 ROOT = Path(__file__).resolve().parent.parent.parent
 Env: TypeAlias = Mapping[str, str | None]
 """Changes to the environment; None removes a variable."""
+Program: TypeAlias = Sequence[str]
+CLEW: Program = ("-m", "tui")
 NO_CHANGES: Env = MappingProxyType({})
 LIMIT = 60.0
 """Seconds after which a process that does not end fails its test."""
@@ -42,11 +44,14 @@ def clew(
 
 
 def in_terminal(
-    *arguments: str, typed: bytes = b"", cwd: Path | None = None, env: Env = NO_CHANGES
+    *arguments: str, typed: bytes = b"", cwd: Path | None = None, env: Env = NO_CHANGES, program: Program = CLEW
 ) -> tuple[int, bytes]:
-    """Run `clew` in a pty; return its status and all it showed. `typed` is given once, when a question ends in `: `."""
+    """Run `clew` (or another Python program) in a pty; return its status and all it showed.
+
+    `typed` is given once, when a question ends in `: `.
+    """
     terminal, inner = pty.openpty()
-    command = [sys.executable, "-m", "tui", *arguments]
+    command = [sys.executable, *program, *arguments]
     child = subprocess.Popen(
         command, stdin=inner, stdout=inner, stderr=inner, cwd=cwd, env=environment(env), start_new_session=True
     )
