@@ -301,7 +301,7 @@ def _named_command(desk: Desk) -> Generator[Ask, list[Found], str]:
             run = f"npm run {name}" if path == "package.json" else command
             if path.endswith(".toml"):
                 continue
-            if name.lower() in words:
+            if name.lower() in words or (name == "all" and words & {"build", "compile"}):
                 return run
             offered.append(run)
     known = ", ".join(code(run) for run in offered[:20])

@@ -35,6 +35,7 @@ __all__ = [
 
 MOST_SHOWN = 40
 _MOST_PAGES = 6
+_LONGEST_CODE = 160
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -180,8 +181,9 @@ def fenced(text: str, language: str = "") -> str:
 
 
 def code(text: str) -> str:
-    """Return `text` as inline code, whatever backticks it has."""
+    """Return `text` (its beginning, if it is long) as inline code, whatever backticks it has."""
     text = text.strip()
+    text = text if len(text) <= _LONGEST_CODE else text[:_LONGEST_CODE].rstrip() + "…"
     if "`" not in text:
         return f"`{text}`"
     longest = max(len(run) for run in re.findall(r"`+", text))

@@ -81,7 +81,7 @@ def _carries(text: str) -> bool:
 def _start(messages: Sequence[Message]) -> int:
     newest = max((i for i, message in enumerate(messages) if isinstance(message, UserMessage)), default=0)
     start = newest
-    for index in range(newest - 1, -1, -1):
+    for index in range(newest, -1, -1):
         message = messages[index]
         if _ends(message):
             break

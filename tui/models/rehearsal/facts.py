@@ -127,7 +127,7 @@ def _total(notices: list[str], lines: tuple[tuple[int, str], ...], *, cut: bool)
 
 _COUNTS: tuple[tuple[str, str, str], ...] = (
     # (a line that carries the figures, passed, failed) for each runner; the last line that fits counts.
-    (r"^=*\s*(?:\d+ \w+,? ?)+(?:in [\d.]+ ?s.*)?=*$", r"(\d+) passed", r"(\d+) (?:failed|errors?)\b"),
+    (r"^=*\s*\d+ \w+(?:, \d+ \w+)*(?: in [\d.]+ ?s.*)?$", r"(\d+) passed", r"(\d+) (?:failed|errors?)\b"),
     (r"^Tests:\s+.*\d+ total", r"(\d+) passed", r"(\d+) failed"),
     (r"^\s*\d+ passing\b|^\s*\d+ failing\b", r"(\d+) passing", r"(\d+) failing"),
     (r"^\W*(?:pass|fail) \d+$", r"pass (\d+)", r"fail (\d+)"),

@@ -16,13 +16,13 @@ from tui.models.base import Request
 from tui.models.rehearsal.evidence import CHECKPOINT_TASK, NOTE_TITLE, Scope, asks_for_note
 from tui.models.rehearsal.facts import report_of_tests
 
-__all__ = ["Carried", "carried_work", "is_summary", "must_hand_over", "note_for", "summary_of"]
+__all__ = ["Carried", "carried_work", "is_summary", "must_hand_over", "note_for", "row_of", "summary_of"]
 
 _MOST_NOTE = 20_000
 _MOST_SUMMARY = 8_000
 _NOW = re.compile(r"(?i)\b(?:warning|hard|now|must|locked|refused)\b")
 _LATER = re.compile(r"(?i)\b(?:optional|soft|no need|not yet|may call)\b")
-_DONE = re.compile(r"^- \[x\] (?P<text>.+)$", re.MULTILINE)
+_DONE = re.compile(r"^(?:- \[x\]|✓) (?P<text>.+)$", re.MULTILINE)
 _OPEN = re.compile(r"^- \[ \] (?P<text>.+)$", re.MULTILINE)
 
 
@@ -76,16 +76,16 @@ def note_for(scope: Scope, carried: Carried, done: Sequence[str], left: Sequence
         "## Asked",
         _clip(asked, 6_000),
         "## Done, with results",
-        "\n".join(f"- [x] {_row(row)}" for row in finished) or "Nothing yet.",
+        "\n".join(f"- [x] {row_of(row)}" for row in finished) or "Nothing yet.",
         "## Not done",
-        "\n".join(f"- [ ] {_row(row)}" for row in left) or "Nothing: the task is complete.",
+        "\n".join(f"- [ ] {row_of(row)}" for row in left) or "Nothing: the task is complete.",
         "## Next action",
         next_step or "Report what was done.",
     ]
     return _clip("\n\n".join(parts), _MOST_NOTE)
 
 
-def _row(text: str) -> str:
+def row_of(text: str) -> str:
     """One line, from which the text comes back: newlines are written as a visible mark."""
     return text.replace("\\", "\\\\").replace("\n", "\\n")
 
@@ -204,7 +204,7 @@ def _bullets(rows: Iterable[str], most: int) -> list[str]:
 
 
 def _marked(rows: Iterable[str], most: int) -> list[str]:
-    return [f"- [x] {_row(row)}" for row in list(rows)[-most:]]
+    return [f"- [x] {row_of(row)}" for row in list(rows)[-most:]]
 
 
 def _clip(text: str, most: int) -> str:

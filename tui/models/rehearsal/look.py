@@ -147,8 +147,7 @@ def _symbols_in_paths(desk: Desk) -> Work:
         if got is None:
             continue
         wanted = _wanted(desk, symbols_in(got[0], got[1].lines))
-        what = desk.task.subject if desk.task.subject in _GROUPS else "definition"
-        heads.append(f"{code(got[0])} has {a_number(len(wanted), what, 'classes' if what == 'class' else '')}")
+        heads.append(f"{code(got[0])} has {_tally(wanted) or 'no definitions of that kind'}")
         desk.page.add(
             f"### {code(got[0])}", "", *(some(_symbol_row(symbol) for symbol in wanted) or ["- none found"]), ""
         )
@@ -187,6 +186,13 @@ def _wanted(desk: Desk, found: list[Symbol]) -> list[Symbol]:
     group = _GROUPS.get(desk.task.subject)
     kept = [symbol for symbol in found if group is None or symbol.what in group]
     return [symbol for symbol in kept if symbol.what != "value"] or kept
+
+
+def _tally(found: list[Symbol]) -> str:
+    """How many of each, as "2 functions and 1 class"."""
+    counts = Counter(symbol.what for symbol in found)
+    rows = [a_number(number, what, "classes" if what == "class" else "") for what, number in counts.items()]
+    return " and ".join(part for part in (", ".join(rows[:-1]), "".join(rows[-1:])) if part)
 
 
 def _symbol_row(symbol: Symbol) -> str:
@@ -370,7 +376,7 @@ def opening_words(path: str, text: str) -> str:
     doc = re.match(r"\s*(?:#!.*\n)?\s*[rRuU]?(\"\"\"|''')(.+?)\1", text, re.DOTALL)
     if doc is not None:
         return " ".join(doc[2].strip().split("\n\n")[0].split())[:400]
-    comment = re.match(r"\s*/\*+(.+?)\*/|\s*((?:(?://|#(?!include|define|if|!)|;).*\n)+)", text, re.DOTALL)
+    comment = re.match(r"\s*/\*+(.+?)\*/|\s*((?:(?://|#(?!include|define|if|!)|;)[^\n]*\n)+)", text, re.DOTALL)
     if comment is None:
         return ""
     return " ".join(re.sub(r"(?m)^\s*(?://+|#+|\*+|;+)", "", comment[1] or comment[2] or "").split())[:400]

@@ -29,7 +29,7 @@ from tui.models.rehearsal.script import Script, ScriptedAnswer
 from tui.models.rehearsal.tokens import Ledger, Measured, count_tokens
 from tui.models.rehearsal.toolbox import Planned
 
-__all__ = ["WINDOW", "RehearsalModel"]
+__all__ = ["WINDOW", "RehearsalModel", "pieces_of"]
 
 WINDOW = 24_000
 """Tokens: small on purpose, so that a handoff can be seen in minutes."""
@@ -186,7 +186,7 @@ class _Voice:
                 self._calls.append(ToolCall(id=self._ids(), name=call.name, arguments=dict(call.arguments)))
 
     def _pieces(self, text: str, size: int) -> Iterator[tuple[str, int]]:
-        for piece in _pieces(text, size):
+        for piece in pieces_of(text, size):
             tokens = count_tokens(piece)
             if self.spent + tokens > self._room:
                 self._room = 0
@@ -212,7 +212,7 @@ class _Voice:
         return (*parts, *self._calls)
 
 
-def _pieces(text: str, size: int) -> Iterator[str]:
+def pieces_of(text: str, size: int) -> Iterator[str]:
     """Cut `text` after blanks into pieces of about `size` words; a very long word is cut too. Loses nothing."""
     words = re.findall(r"\s*\S{1,32}", text) or ([text] if text else [])
     said = 0

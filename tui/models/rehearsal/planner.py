@@ -14,7 +14,7 @@ from tui.models.base import Request
 from tui.models.rehearsal import change, look, overview
 from tui.models.rehearsal.desk import Ask, Desk, Page, Work
 from tui.models.rehearsal.evidence import Evidence, Found, Scope, scope_of
-from tui.models.rehearsal.handoff import Carried, carried_work, is_summary, must_hand_over, note_for, summary_of
+from tui.models.rehearsal.handoff import Carried, carried_work, is_summary, must_hand_over, note_for, row_of, summary_of
 from tui.models.rehearsal.prompt import Intent, Task, tasks_in
 from tui.models.rehearsal.toolbox import Planned, Toolbox
 
@@ -63,7 +63,7 @@ def next_answer(request: Request) -> Draft:
     if is_summary(request):
         return Draft(text=summary_of(request))
     scope = scope_of(request.messages)
-    carried = carried_work(scope.carried) if scope.carried else Carried()
+    carried = _carried(scope)
     handing_over = must_hand_over(request)
     progress = _replay(request, scope, _tasks(scope, carried), without_locked=handing_over)
     if progress.wanted is None:
@@ -75,14 +75,19 @@ def next_answer(request: Request) -> Draft:
     return _ask(scope, progress)
 
 
+def _carried(scope: Scope) -> Carried:
+    """Return what a note or checkpoint says; a checkpoint before a new prompt is only history."""
+    carried = carried_work(scope.carried) if scope.carried else Carried()
+    return Carried() if scope.prompts and carried.open is None else carried
+
+
 def _tasks(scope: Scope, carried: Carried) -> tuple[Task, ...]:
     """Return the tasks of the prompts; of what was carried over only what is left."""
     if carried.open is not None:
         left = tasks_in_rows(carried.open)
     else:
-        done = {row.partition(" => ")[0] for row in carried.done}
-        left = tuple(task for task in tasks_in([carried.asked] if carried.asked else []) if task.text not in done)
-        left = () if scope.prompts else left
+        asked = tasks_in([carried.asked] if carried.asked else [])
+        left = tuple(task for task in asked if not any(row.startswith(f"{task.text}: ") for row in carried.done))
     return left + tasks_in(scope.prompts)
 
 
@@ -131,7 +136,7 @@ def _ask(scope: Scope, progress: _Progress) -> Draft:
     assert progress.wanted is not None
     task = progress.open[0]
     said = "\n".join(answer.text for answer in scope.answers)
-    finished = [f"✓ {page.headline}" for _, page in progress.pages[:-1] if page.headline]
+    finished = [f"✓ {row_of(f'{done.text}: {page.headline}')}" for done, page in progress.pages[:-1]]
     news = [row for row in finished if row not in said]
     total = len(progress.pages) + len(progress.open) - 1
     names = ", ".join(call.name for call in progress.rest)
@@ -140,7 +145,7 @@ def _ask(scope: Scope, progress: _Progress) -> Draft:
 
 
 def _hand_over(request: Request, scope: Scope, carried: Carried, progress: _Progress) -> Draft:
-    done = [f"{task.text} => {page.headline}" for task, page in progress.pages[:-1]]
+    done = [f"{task.text}: {page.headline}" for task, page in progress.pages[:-1]]
     left = [task.text for task in progress.open]
     step = ", ".join(f"{call.name} {next(iter(call.arguments.values()), '')}" for call in progress.rest)
     note = note_for(scope, carried, done, left, f"Begin with the first that is not done: {step}.")
@@ -171,7 +176,7 @@ def _nothing(carried: Carried) -> str:
 
 
 def _carried_rows(carried: Carried) -> str:
-    return "\n".join(f"{index}. {row.replace(' => ', ': ', 1)}" for index, row in enumerate(carried.done, 1))
+    return "\n".join(f"{index}. {row}" for index, row in enumerate(carried.done, 1))
 
 
 def _title(task: Task) -> str:

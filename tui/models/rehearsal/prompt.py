@@ -98,6 +98,7 @@ _ASKED = re.compile(
     r"|^\W*(?:grep|search)\s+(?:for\s+)?(?:the\s+(?:word|text|string|name)\s+)?([A-Za-z_$][\w$]{2,})\b"
 )
 _COMMON = (
+    "hello hi hey thanks thank ok okay yes good morning evening ping "
     "a an the this that these those is are was were be been being do does did done have has had can could "
     "would should will shall may might must i we you he she it they me us them my our your its their and "
     "or but not no nor so if then than as at by for from in into of off on onto out over to up with "
@@ -115,6 +116,7 @@ _COMMON = (
     "program programs programme module modules exist exists "
 )
 _STOP = frozenset(_COMMON.split())
+_NO_FOLDERS = frozenset({"current", "root", "top", "working", "python", "total", "git", "main", "same", "whole"})
 
 
 def tasks_in(prompts: Iterable[str]) -> tuple[Task, ...]:
@@ -150,7 +152,7 @@ def _sentences(prompt: str, masked: str) -> list[str]:
             parts[-1] += part
         elif part.strip():
             parts.append(part)
-    return [part.strip() for part in parts if part.strip()]
+    return [re.sub(r"(?i)(?:,?\s+(?:and\s+)?then|,\s+and)\s*$", "", part).strip() for part in parts if part.strip()]
 
 
 _BREAK = re.compile(r"(?i)[.?!;][\s]+|,?\s+(?:and\s+)?then\s+|\n{2,}|,\s+and\s+(?=\w+\s)")
@@ -176,6 +178,7 @@ def parse_task(text: str) -> Task:
     )
     words = [word.rstrip(".:!?'").lstrip("'") for word in _WORD.findall(plain)]
     paths = tuple(dict.fromkeys(_tidy(word) for word in words if _is_path(word) and not _is_glob(word)))
+    paths = paths or _folders(plain)
     globs = tuple(dict.fromkeys(word for word in words if _is_glob(word)))
     names = _names(plain, words, quoted)
     operands = _operands(bare)
@@ -255,6 +258,17 @@ def _names(plain: str, words: list[str], quoted: tuple[str, ...]) -> tuple[str, 
         if name.lower() not in _STOP:
             found.append(name)
     return tuple(dict.fromkeys(found))
+
+
+def _folders(plain: str) -> tuple[str, ...]:
+    """Folders named as such: "the src folder", "files in src"."""
+    rule = (
+        r"(?i)\b(?:files?|folders?|modules?|tests?|function|functions|class|classes|everything|lines|what(?:'s| is))\s+"
+        r"(?:are\s+|is\s+)?(?:in|under|below|inside)\s+(?:the\s+)?(?:folder\s+|directory\s+)?([\w.-]+)\b"
+        r"|\bthe\s+([\w.-]+)\s+(?:folder|directory|dir)\b"
+    )
+    found = (next(group for group in match.groups() if group) for match in re.finditer(rule, plain))
+    return tuple(dict.fromkeys(name for name in found if name.lower() not in _STOP | _NO_FOLDERS))
 
 
 def _looks_like_a_name(word: str) -> bool:

@@ -84,6 +84,8 @@ _RULES: dict[str, tuple[tuple[str, str], ...]] = {
     "Markdown": ((r"^#{1,6}\s+(?P<name>.+?)\s*#*$", "heading"),),
 }
 _COMPILED = {kind: tuple((re.compile(rule), what) for rule, what in rules) for kind, rules in _RULES.items()}
+_LONGEST = 400
+"""Characters: longer lines are data or minified, and would cost the patterns too much."""
 _WORDS_THAT_CALL = frozenset({"if", "for", "while", "switch", "return", "catch", "function", "sizeof", "else", "with"})
 
 
@@ -106,6 +108,8 @@ def language_of(path: str) -> str:
 
 def kind_of(path: str) -> str:
     """Return the word for the file's kind, its own ending where no word is known, or "other"."""
+    if PurePosixPath(path).name.lower() == "makefile":
+        return "Make"
     ending = PurePosixPath(path).suffix.lower()
     return _BY_ENDING.get(ending, ending or "other")
 
@@ -131,6 +135,8 @@ def defines(path: str, text: str, name: str) -> str:
 
 
 def _symbol(rules: Sequence[tuple[re.Pattern[str], str]], number: int, text: str) -> Symbol | None:
+    if len(text) > _LONGEST:
+        return None
     for pattern, what in rules:
         match = pattern.match(text)
         if match is not None and match["name"] not in _WORDS_THAT_CALL:
