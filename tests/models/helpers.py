@@ -16,9 +16,14 @@ from tui.models.chat_reader import ChatReader
 from tui.models.http import Http, Timeouts
 from tui.models.keys import Secret
 from tui.models.openai_chat import ChatModel
+from tui.models.openai_responses import ResponsesModel
+from tui.models.responses_reader import ResponsesReader
 from tui.models.sse import SseSplitter
 
 PROTOCOLS: tuple[Protocol, ...] = ("chat", "messages")
+ALL_PROTOCOLS: tuple[Protocol, ...] = (*PROTOCOLS, "responses")
+_PROVIDERS = {"chat": "openai-chat", "messages": "anthropic", "responses": "openai-responses"}
+_READERS = {"chat": ChatReader, "messages": AnthropicReader, "responses": ResponsesReader}
 LS = ToolSpec("ls", "List a folder.", {"type": "object", "properties": {"path": {"type": "string"}}})
 
 
@@ -31,7 +36,7 @@ def request(*messages: Message, **changes: Any) -> Request:
 
 
 def info_for(protocol: Protocol, **changes: Any) -> ModelInfo:
-    return ModelInfo("scripted", "openai-chat" if protocol == "chat" else "anthropic", **changes)
+    return ModelInfo("scripted", _PROVIDERS[protocol], **changes)
 
 
 def ids() -> Callable[[], str]:
@@ -45,8 +50,9 @@ def model_at(
     secret = Secret(key) if key else None
     extra = changes.pop("extra", None)
     info = info_for(protocol, **changes)
-    if protocol == "chat":
-        return ChatModel(info, Http(f"{base_url}/v1", secret, "authorization", timeouts), extra=extra, make_id=ids())
+    if protocol != "messages":
+        http = Http(f"{base_url}/v1", secret, "authorization", timeouts)
+        return (ChatModel if protocol == "chat" else ResponsesModel)(info, http, extra=extra, make_id=ids())
     return AnthropicModel(info, Http(base_url, secret, "x-api-key", timeouts), extra=extra, make_id=ids())
 
 
@@ -75,14 +81,14 @@ def finished(events: Iterable[ModelEvent]) -> Finished:
 
 
 def body_of(reply: Reply, protocol: Protocol) -> bytes:
-    asked = {"messages": [], "stream_options": {"include_usage": True}}
+    asked: dict[str, Any] = {"messages": [], "stream_options": {"include_usage": True}}
     return b"".join(encode(reply, frames_for(reply, protocol, asked)))
 
 
 def read(body: bytes, protocol: Protocol, cuts: Iterable[int] = ()) -> list[ModelEvent]:
     """Read a whole stream, cut into chunks at the given offsets. Raises as the adapter would."""
     splitter = SseSplitter()
-    reader = (ChatReader if protocol == "chat" else AnthropicReader)(info_for(protocol), ids())
+    reader = _READERS[protocol](info_for(protocol), ids())
     made: list[ModelEvent] = []
     edges = [0, *sorted(cuts), len(body)]
     for start, end in itertools.pairwise(edges):

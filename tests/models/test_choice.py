@@ -149,7 +149,7 @@ def test_what_is_chosen_is_opened(choice: dict[str, Any], provider: str, url: st
 @pytest.mark.parametrize(
     ("choice", "kind", "words"),
     [
-        ({"provider": "openai-responses"}, BadRequest, "not built yet"),
+        ({"provider": "openai-responses"}, AuthFailed, "OPENAI_API_KEY"),
         ({"provider": "nobody"}, BadRequest, "Use one of"),
         ({"provider": "anthropic"}, AuthFailed, "ANTHROPIC_API_KEY"),
         ({"model": "gpt-5.5"}, AuthFailed, "OPENAI_API_KEY"),

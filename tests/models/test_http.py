@@ -7,13 +7,14 @@ import gc
 import logging
 import pickle
 import socket
+import sys
 import traceback
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.models.helpers import PROTOCOLS, ask, ask_provider, finished, model_at, request
+from tests.models.helpers import ALL_PROTOCOLS, ask, ask_provider, finished, model_at, request
 from tests.support.provider import Provider, Reply
 from tests.support.wire import Protocol
 from tui.models.base import AuthFailed, BadRequest, Connecting, ConnectionFailed, ModelError, RateLimited, TextDelta
@@ -39,7 +40,7 @@ async def _read_for_ever(model: Any, started: asyncio.Event) -> None:
                 started.set()
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 async def test_cancelling_closes_the_connection_at_once(protocol: Protocol) -> None:
     async with Provider(SILENT) as provider:
         model = model_at(provider.base_url, protocol)
@@ -114,13 +115,15 @@ async def test_many_cancels_leave_nothing_behind() -> None:
     assert asyncio.all_tasks() == before
 
 
-async def test_a_connection_is_used_again() -> None:
-    async with Provider(Reply(text="one"), Reply(text="two")) as provider:
-        model = model_at(provider.base_url, "chat")
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
+@pytest.mark.parametrize("chunk", [0, 1])
+async def test_a_connection_is_used_again(protocol: Protocol, chunk: int) -> None:
+    async with Provider(Reply(text="one", chunk=chunk), Reply(text="two", chunk=chunk)) as provider:
+        model = model_at(provider.base_url, protocol)
         for word in ("one", "two"):
             async with model.stream(request()) as events:
                 assert finished([event async for event in events]).message.text == word
-        assert provider.open_connections == 1
+        assert provider.connections == 1
         await model.aclose()
         await provider.idle()
 
@@ -167,7 +170,7 @@ FAILURES: list[Reply] = [
 ]
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 @pytest.mark.parametrize("reply", FAILURES)
 async def test_a_key_never_shows(protocol: Protocol, reply: Reply, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
@@ -182,7 +185,7 @@ async def test_a_key_never_shows(protocol: Protocol, reply: Reply, caplog: pytes
     assert KEY not in repr(vars(model)) + repr(error.__context__) + repr(error.__cause__) + str(error)
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 async def test_a_traceback_with_all_locals_holds_no_key(protocol: Protocol) -> None:
     with pytest.raises(AuthFailed) as caught:
         await ask_provider(Reply(status=401, body="{}"), protocol, key=KEY)
@@ -190,6 +193,26 @@ async def test_a_traceback_with_all_locals_holds_no_key(protocol: Protocol) -> N
     inside = [frame for frame in frames if "tui" in Path(frame.filename).parts]
     assert inside
     assert KEY not in repr([frame.locals for frame in inside])
+
+
+async def test_nothing_of_http_is_imported_before_the_first_request() -> None:
+    code = "import sys, tui.models.factory as f; f.open_model(f.ModelChoice(), {}); print('httpx' in sys.modules)"
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", code, stdout=asyncio.subprocess.PIPE, cwd=Path(__file__).parents[2]
+    )
+    output, _ = await process.communicate()
+    assert output == b"False\n"
+
+
+async def test_a_proxy_that_cannot_be_used_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "nonsense://127.0.0.1:1")
+    with pytest.raises(ConnectionFailed, match="proxy"):
+        await ask(model_at("https://clew-test.invalid", "chat"))
+
+
+async def test_a_proxy_is_not_asked_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    assert finished(await ask_provider(Reply(text="x"), "chat")).message.text == "x"
 
 
 def test_a_secret_does_not_tell() -> None:

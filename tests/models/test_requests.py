@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.models.helpers import LS, PROTOCOLS, ask_provider, finished, info_for, request, user
+from tests.models.helpers import ALL_PROTOCOLS, LS, ask_provider, finished, info_for, request, user
 from tests.support.provider import Reply
-from tests.support.strict import check_chat, check_messages
+from tests.support.strict import check_chat, check_messages, check_responses
 from tests.support.wire import Protocol
 from tui.messages import (
     AssistantMessage,
@@ -31,6 +31,7 @@ from tui.models.anthropic_request import messages_body
 from tui.models.base import ModelInfo, Request
 from tui.models.chat_request import ChatDialect, chat_body
 from tui.models.http import encode_json
+from tui.models.responses_request import responses_body
 
 PNG = b"\x89PNG not really"
 SEEN = Image("a" * 64, "image/png", 2, 3, len(PNG))
@@ -38,12 +39,19 @@ SEEN = Image("a" * 64, "image/png", 2, 3, len(PNG))
 
 def body_for(asked: Request, protocol: Protocol, info: ModelInfo | None = None) -> dict[str, Any]:
     info = info or info_for(protocol)
-    body = chat_body(asked, info, ChatDialect(), {}) if protocol == "chat" else messages_body(asked, info, {})
+    match protocol:
+        case "chat":
+            body = chat_body(asked, info, ChatDialect(), {})
+        case "messages":
+            body = messages_body(asked, info, {})
+        case "responses":
+            body = responses_body(asked, info, {})
+            body["messages"] = body["input"]
     return json.loads(encode_json(body))
 
 
 def check(body: dict[str, Any], protocol: Protocol) -> list[str]:
-    return check_chat(body) if protocol == "chat" else check_messages(body)
+    return {"chat": check_chat, "messages": check_messages, "responses": check_responses}[protocol](body)
 
 
 def said(*content: Any, stop: StopReason = StopReason.COMPLETE, by: str = "anthropic") -> AssistantMessage:
@@ -76,7 +84,7 @@ messages = st.one_of(
         st.lists(parts, max_size=4).map(tuple),
         st.sampled_from(StopReason),
         st.sampled_from(["scripted", "other"]),
-        st.sampled_from(["anthropic", "openai-chat"]),
+        st.sampled_from(["anthropic", "openai-chat", "openai-responses"]),
     ),
     st.builds(
         ToolResult,
@@ -88,7 +96,7 @@ messages = st.one_of(
 )
 
 
-@given(st.sampled_from(PROTOCOLS), st.lists(messages, max_size=8), st.sampled_from(["", "note"]), st.booleans())
+@given(st.sampled_from(ALL_PROTOCOLS), st.lists(messages, max_size=8), st.sampled_from(["", "note"]), st.booleans())
 def test_any_history_makes_a_legal_request(
     protocol: Protocol, history: list[Message], guidance: str, sees: bool
 ) -> None:
@@ -98,7 +106,7 @@ def test_any_history_makes_a_legal_request(
     assert body == body_for(asked, protocol, info_for(protocol, images=sees))
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 def test_words_leave_byte_for_byte(protocol: Protocol) -> None:
     typed = "  tabs\tand \u201cquotes\u201d\r\n\x0b\u2028 end \n"
     body = body_for(request(user(typed)), protocol)
@@ -106,7 +114,7 @@ def test_words_leave_byte_for_byte(protocol: Protocol) -> None:
     assert (content if protocol == "chat" else content[0]["text"]) == typed
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 def test_the_same_prefix_gives_the_same_bytes(protocol: Protocol) -> None:
     short = (user("one"), said("two"), user("three"))
     longer = (*short, said("four"), user("five"))
@@ -136,26 +144,26 @@ def test_results_follow_in_call_order_in_the_chat_protocol() -> None:
     assert body["messages"][2]["content"] is None
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 def test_a_call_without_a_result_gets_one_that_says_so(protocol: Protocol) -> None:
     body = body_for(request(user(), said(ToolCall("a", "bash", {})), user("hello")), protocol)
     assert "effects are unknown" in json.dumps(body["messages"])
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 def test_a_result_without_its_call_stays_as_text(protocol: Protocol) -> None:
     body = body_for(request(result("gone", "the listing"), user("hello")), protocol)
     assert [message["role"] for message in body["messages"] if message["role"] != "system"] == ["user"]
     assert "the listing" in json.dumps(body["messages"])
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 def test_calls_of_tools_that_are_gone_stay(protocol: Protocol) -> None:
     history = (user(), said(ToolCall("a", "old_tool", {"x": 1})), ToolResult("a", "old_tool", (Text("r"),)), user())
     assert "old_tool" in json.dumps(body_for(request(*history, tools=(LS,)), protocol)["messages"])
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 def test_broken_arguments_leave_as_an_object(protocol: Protocol) -> None:
     broken = ToolCall("a", "ls", {}, raw='{"p":1}{"p":2}' + "x" * 999, error="not JSON")
     body = body_for(request(user(), said(broken), result("a")), protocol)
@@ -183,7 +191,7 @@ def test_signed_thinking_goes_back_byte_for_byte_to_its_own_model_alone() -> Non
     assert other == [{"type": "text", "text": "answer"}]
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 @pytest.mark.parametrize("empty", [(), ("",), (" \n",), (Thinking("hm", "sig"),)])
 def test_empty_answers_are_not_sent(protocol: Protocol, empty: tuple[Any, ...]) -> None:
     body = body_for(request(user("a"), said(*empty, stop=StopReason.EMPTY), user("b")), protocol)
@@ -191,7 +199,7 @@ def test_empty_answers_are_not_sent(protocol: Protocol, empty: tuple[Any, ...]) 
     assert check(body, protocol) == []
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 def test_an_interrupted_answer_at_the_end_is_followed_by_the_user(protocol: Protocol) -> None:
     body = body_for(request(user("a"), said("half", stop=StopReason.ABORTED)), protocol)
     assert body["messages"][-1]["role"] == "user"
@@ -224,7 +232,7 @@ def test_cache_marks_are_on_the_stable_prefix_and_guidance_is_behind_them() -> N
 
 def test_guidance_does_not_change_what_is_before_it() -> None:
     history = (user("one"), said("two"), user("three"))
-    for protocol in PROTOCOLS:
+    for protocol in ALL_PROTOCOLS:
         with_note = body_for(request(*history, guidance="note"), protocol)["messages"]
         without = body_for(request(*history), protocol)["messages"]
         assert with_note[:-1] == without[:-1]
@@ -265,7 +273,7 @@ def test_ids_are_unique_and_legal_whatever_the_log_holds() -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 async def test_a_long_session_satisfies_the_strict_server(protocol: Protocol) -> None:
     calls = said("Look.", ToolCall("a", "ls", {}), stop=StopReason.TOOL_CALLS)
     asked = request(user(), calls, result("a", ""), said("Half", stop=StopReason.DROPPED), user("go on"), tools=(LS,))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.models.helpers import PROTOCOLS, ask_provider, body_of, finished, read, shown
+from tests.models.helpers import ALL_PROTOCOLS, ask_provider, body_of, finished, read, shown
 from tests.support.provider import Call, Reply
 from tests.support.wire import Protocol
 from tui.messages import StopReason, Text, Thinking, ToolCall, Usage
@@ -21,32 +21,33 @@ RICH = Reply(
     calls=(Call("ls", '{"path": "ü"}'), Call("read", "{}")),
     tokens=(1, 42320, 1774, 113),
 )
-BODIES = {protocol: body_of(RICH, protocol) for protocol in PROTOCOLS}
-WHOLE = {protocol: read(BODIES[protocol], protocol) for protocol in PROTOCOLS}
+BODIES = {protocol: body_of(RICH, protocol) for protocol in ALL_PROTOCOLS}
+WHOLE = {protocol: read(BODIES[protocol], protocol) for protocol in ALL_PROTOCOLS}
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 def test_every_single_cut_gives_the_same_events(protocol: Protocol) -> None:
     for cut in range(len(BODIES[protocol])):
         assert read(BODIES[protocol], protocol, [cut]) == WHOLE[protocol]
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 def test_single_bytes_give_the_same_events(protocol: Protocol) -> None:
     assert read(BODIES[protocol], protocol, range(len(BODIES[protocol]))) == WHOLE[protocol]
 
 
-@given(st.sampled_from(PROTOCOLS), st.lists(st.integers(0, 500), max_size=20))
+@given(st.sampled_from(ALL_PROTOCOLS), st.lists(st.integers(0, 500), max_size=20))
 def test_any_cuts_give_the_same_events(protocol: Protocol, cuts: list[int]) -> None:
     assert read(BODIES[protocol], protocol, cuts) == WHOLE[protocol]
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 def test_the_whole_answer_is_there(protocol: Protocol) -> None:
     message = finished(WHOLE[protocol]).message
     thinking, text, first, second = message.content
     assert text == Text(RICH.text)
-    assert thinking == Thinking("hm…", "c2ln" if protocol == "messages" else "")
+    sealed = '{"id": "rs_1", "encrypted_content": "c2ln"}'
+    assert thinking == Thinking("hm…", {"chat": "", "messages": "c2ln", "responses": sealed}[protocol])
     assert isinstance(first, ToolCall)
     assert isinstance(second, ToolCall)
     assert (first.name, first.arguments, second.name, second.arguments) == ("ls", {"path": "ü"}, "read", {})
@@ -58,14 +59,14 @@ def test_the_whole_answer_is_there(protocol: Protocol) -> None:
 
 
 def test_cached_tokens_count_as_used() -> None:
-    usages = [finished(WHOLE[protocol]).message.usage for protocol in PROTOCOLS]
-    # The chat protocol of the script names no writes to the cache: they are part of the fresh input there.
-    assert usages == [Usage(1775, 42320, 0, 113), Usage(1, 42320, 1774, 113)]
-    assert [usage.total for usage in usages if usage] == [44208, 44208]
+    usages = [finished(WHOLE[protocol]).message.usage for protocol in ALL_PROTOCOLS]
+    # The protocols of OpenAI name no writes to the cache in the script: they are part of the fresh input there.
+    assert usages == [Usage(1775, 42320, 0, 113), Usage(1, 42320, 1774, 113), Usage(1775, 42320, 0, 113)]
+    assert [usage.total for usage in usages if usage] == [44208] * 3
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 @pytest.mark.parametrize(
     "changes",
     [
@@ -82,7 +83,7 @@ async def test_the_wire_changes_nothing(protocol: Protocol, changes: dict[str, o
     assert events[1:] == WHOLE[protocol]
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 def test_a_body_that_just_ends_is_never_complete(protocol: Protocol) -> None:
     """Cut after every byte: dropped, unless the terminal sign was already there, and then nothing is lost."""
     body = body_of(Reply(text="Hello", piece=2), protocol)
@@ -99,7 +100,7 @@ def test_a_body_that_just_ends_is_never_complete(protocol: Protocol) -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 @pytest.mark.parametrize("how", ["end", "fin", "rst"])
 @pytest.mark.parametrize("framing", ["chunked", "close"])
 async def test_a_stream_that_breaks_is_dropped(protocol: Protocol, how: str, framing: str) -> None:
@@ -109,12 +110,12 @@ async def test_a_stream_that_breaks_is_dropped(protocol: Protocol, how: str, fra
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 @pytest.mark.parametrize("how", ["fin", "rst"])
 async def test_a_break_after_the_end_loses_nothing(protocol: Protocol, how: str) -> None:
     body = body_of(Reply(text="Hello"), protocol)
-    mark = b'"finish_reason": "stop"' if protocol == "chat" else b'"message_stop"}'
-    at = body.index(mark) + len(mark) + 6
+    mark = {"chat": b'"finish_reason": "stop"', "messages": b'"message_stop"}', "responses": b'{"type": "response.comp'}
+    at = body.index(b"\n\n", body.index(mark[protocol])) + 2
     reply = Reply(text="Hello", stop_at=at, stop_how="fin" if how == "fin" else "rst", usage="normal")
     assert finished(await ask_provider(reply, protocol)).message.stop is StopReason.COMPLETE
 
@@ -123,7 +124,7 @@ QUICK = Timeouts(first_byte=0.2, between=0.2, tail=0.2)
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 @pytest.mark.parametrize(
     "reply",
     [
@@ -148,7 +149,7 @@ async def test_silence_after_the_end_costs_only_the_figures() -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 @pytest.mark.parametrize(
     "error", [{"type": "overloaded_error", "message": "Overloaded"}, {"code": 502, "message": "x"}]
 )
@@ -160,18 +161,18 @@ async def test_an_error_inside_the_stream_ends_it(protocol: Protocol, error: dic
         await ask_provider(reply, protocol)
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 def test_thinking_alone_is_an_empty_answer(protocol: Protocol) -> None:
     message = finished(read(body_of(Reply(thinking="hm", signature="s"), protocol), protocol)).message
     assert message.stop is StopReason.EMPTY
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 def test_an_end_without_anything_is_empty(protocol: Protocol) -> None:
     assert finished(read(body_of(Reply(), protocol), protocol)).message.stop is StopReason.EMPTY
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 def test_a_stream_with_nothing_in_it_is_an_error(protocol: Protocol) -> None:
     with pytest.raises(EmptyAnswer):
         read(b"", protocol)
@@ -179,14 +180,14 @@ def test_a_stream_with_nothing_in_it_is_an_error(protocol: Protocol) -> None:
         read(b": ping\n\ndata: [DONE]\n\n", protocol)
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 @pytest.mark.parametrize("usage", ["absent", "null", "zero"])
 def test_unknown_usage_is_none_and_never_zero(protocol: Protocol, usage: str) -> None:
     reply = msgspec.structs.replace(Reply(text="Hello"), usage=usage)
     assert finished(read(body_of(reply, protocol), protocol)).message.usage is None
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 def test_usage_in_every_chunk_counts_once(protocol: Protocol) -> None:
     reply = Reply(text="Hello", usage="repeated", tokens=(10, 0, 0, 5))
     assert finished(read(body_of(reply, protocol), protocol)).message.usage == Usage(10, 0, 0, 5)
@@ -205,6 +206,9 @@ STOPS: list[tuple[Protocol, str, StopReason]] = [
     ("messages", "stop_sequence", StopReason.COMPLETE),
     ("messages", "pause_turn", StopReason.ERROR),
     ("messages", "brand_new", StopReason.ERROR),
+    ("responses", "max_output_tokens", StopReason.LENGTH),
+    ("responses", "content_filter", StopReason.REFUSAL),
+    ("responses", "brand_new", StopReason.ERROR),
 ]
 
 
@@ -215,9 +219,9 @@ def test_every_end_has_one_reason(protocol: Protocol, word: str, stop: StopReaso
     assert bool(message.error) == (stop is StopReason.ERROR)
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 def test_a_call_cut_by_the_output_limit_keeps_its_text_and_cannot_run(protocol: Protocol) -> None:
-    word = "length" if protocol == "chat" else "max_tokens"
+    word = {"chat": "length", "messages": "max_tokens", "responses": "max_output_tokens"}[protocol]
     raw = '{"path": "a", "content": "half'
     message = finished(read(body_of(Reply(calls=(Call("write", raw),), stop=word), protocol), protocol)).message
     assert message.stop is StopReason.LENGTH
@@ -239,7 +243,7 @@ BAD_ARGUMENTS = [
 ]
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 @pytest.mark.parametrize("raw", BAD_ARGUMENTS)
 def test_broken_arguments_spoil_their_own_call_alone(protocol: Protocol, raw: str) -> None:
     reply = Reply(calls=(Call("a", '{"x": 1}'), Call("b", raw), Call("c", "")), piece=4000)
@@ -250,7 +254,7 @@ def test_broken_arguments_spoil_their_own_call_alone(protocol: Protocol, raw: st
     assert len(calls[1].error) < 500
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 def test_lone_surrogates_become_replacement_characters(protocol: Protocol) -> None:
     reply = Reply(text="a\ud99c b", calls=(Call("grep", '{"q":"\\ud99c x", "\\udc00": 1}'),), piece=3)
     frames = [(name, data) for name, data in _escaped(reply, protocol)]
@@ -260,7 +264,7 @@ def test_lone_surrogates_become_replacement_characters(protocol: Protocol) -> No
     msgspec.json.encode(message)
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 def test_a_pair_of_surrogates_cut_between_two_deltas_is_joined(protocol: Protocol) -> None:
     frames = _escaped(Reply(text="x\ud83d\ude00y", piece=2), protocol)
     assert '\\ud83d"' in "".join(data for _, data in frames)
@@ -279,7 +283,7 @@ def _escaped(reply: Reply, protocol: Protocol) -> list[tuple[str, str]]:
     return [(name, data if data == "[DONE]" else json.dumps(json.loads(data))) for name, data in frames]
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 @pytest.mark.parametrize(
     "junk", ["null", "{}", "[]", "7", '"x"', '{"type": null}', "not json", '{"choices": {}}', '{"usage": []}']
 )
@@ -290,7 +294,7 @@ def test_junk_between_events_changes_nothing(protocol: Protocol, junk: str) -> N
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 async def test_a_web_page_with_status_200_is_not_the_api(protocol: Protocol) -> None:
     with pytest.raises(ModelError, match="web page"):
         await ask_provider(Reply(body="<!doctype html><p>Sign in", headers={"content-type": "text/html"}), protocol)
@@ -305,7 +309,7 @@ async def test_answers_that_are_not_streamed_are_read_too() -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 async def test_an_error_with_status_200_is_an_error(protocol: Protocol) -> None:
     with pytest.raises(Overloaded):
         await ask_provider(Reply(body='{"error": "model runner has unexpectedly stopped"}'), protocol)

@@ -12,7 +12,7 @@ import importlib.metadata
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,7 @@ def weights() -> Path:
 
 
 @contextlib.contextmanager
-def running_engine() -> Iterator[Engine]:
+def running_engine() -> Generator[Engine, None, None]:
     """Start the server and wait until it answers; end it at the end."""
     environ = {**os.environ, "OMP_WAIT_POLICY": "passive", "OMP_NUM_THREADS": "2"}
     process = subprocess.Popen(
@@ -68,7 +68,7 @@ def _address(process: subprocess.Popen[str]) -> str:
 
 
 @pytest.fixture(scope="session")
-def engine() -> Iterator[Engine]:
+def engine() -> Generator[Engine, None, None]:
     """Give the server of this test process."""
     with running_engine() as running:
         yield running

@@ -1,8 +1,9 @@
 """A model provider on 127.0.0.1: a real HTTP/1.1 server with scripted answers, in a thread of its own.
 
-It speaks OpenAI Chat Completions (`…/chat/completions`) and Anthropic Messages (`…/messages`), cuts and
-breaks the stream wherever a `Reply` says, checks what it is asked as the strictest servers do, and records
-every request and whether its client closed early. Nothing in it sleeps: silence lasts until `release()`.
+It speaks OpenAI Chat Completions (`…/chat/completions`), OpenAI Responses (`…/responses`) and Anthropic
+Messages (`…/messages`), cuts and breaks the stream wherever a `Reply` says, checks what it is asked as the
+strictest servers do, and records every request and whether its client closed early. Nothing in it sleeps:
+silence lasts until `release()`.
 
     async with Provider(Reply(text="hello")) as provider:      # also: with Provider(...) as provider
         ask(provider.base_url + "/v1", …)
@@ -29,7 +30,7 @@ from typing import Any, Self, TypeAlias, TypeVar, cast
 
 import msgspec
 
-from tests.support.strict import check_chat, check_messages
+from tests.support.strict import check_chat, check_messages, check_responses
 from tests.support.wire import Call, Protocol, Reply, Script, cut, encode, frames_for
 
 __all__ = ["Call", "Provider", "Received", "Reply", "Responder", "Script"]
@@ -38,6 +39,7 @@ T = TypeVar("T")
 Responder: TypeAlias = "Callable[[Received], Reply]"
 """Decides on a reply from the request; runs in the provider's thread."""
 
+_CHECKS = {"chat": check_chat, "messages": check_messages, "responses": check_responses}
 _LIMIT = 30.0
 """Seconds after which waiting for something that never comes fails the test."""
 
@@ -80,6 +82,8 @@ class Provider:
         self.others: list[Received] = []
         self.base_url = ""
         """`http://127.0.0.1:PORT`, without `/v1`."""
+        self.connections = 0
+        """How many connections were ever made."""
         self._open = 0
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
@@ -191,6 +195,7 @@ class Provider:
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open += 1
+        self.connections += 1
         inbox = _Inbox()
         pump = asyncio.create_task(inbox.pump(reader))
         try:
@@ -230,7 +235,7 @@ class Provider:
         return Reply(status=404, body="<html><body>Not found</body></html>", headers={"content-type": "text/html"})
 
     def _reply(self, received: Received, protocol: Protocol) -> Reply:
-        received.problems = check_chat(received.body) if protocol == "chat" else check_messages(received.body)
+        received.problems = _CHECKS[protocol](received.body)
         if self.script.strict and received.problems:
             return _refuse("; ".join(received.problems))
         at = self._next
@@ -338,6 +343,8 @@ def _protocol(received: Received) -> Protocol | None:
     path = received.path.split("?")[0]
     if received.method == "POST" and path.endswith("/chat/completions"):
         return "chat"
+    if received.method == "POST" and path.endswith("/responses"):
+        return "responses"
     return "messages" if received.method == "POST" and path.endswith("/messages") else None
 
 

@@ -47,6 +47,24 @@ def _common(body: Body, messages: list[Body]) -> list[str]:
     return problems
 
 
+def check_responses(body: Body) -> list[str]:
+    """Return what the OpenAI Responses server would refuse."""
+    items = _list(body, "input")
+    problems = [] if body.get("model") and items else ["model and input: fields required"]
+    open_calls: list[str] = []
+    for index, item in enumerate(items):
+        if item["type"] == "function_call":
+            open_calls.append(str(item["call_id"]))
+        elif item["type"] == "function_call_output":
+            if item["call_id"] not in open_calls or not item["output"]:
+                problems.append(f"input.{index}: No tool call found for function call output")
+            else:
+                open_calls.remove(str(item["call_id"]))
+        elif item["type"] == "message" and not all(part.get("text", "image") for part in _list(item, "content")):
+            problems.append(f"input.{index}: empty text")
+    return problems + [f"No tool output found for function call {one}" for one in open_calls]
+
+
 def _list(body: Body, key: str) -> list[Body]:
     return cast("list[Body]", body.get(key) or [])
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-Protocol: TypeAlias = Literal["chat", "messages"]
+Protocol: TypeAlias = Literal["chat", "messages", "responses"]
 Frame: TypeAlias = tuple[str, str]
 """Event name (may be empty) and data of one server-sent event."""
 UsageMode: TypeAlias = Literal["normal", "absent", "null", "zero", "truncated", "cached", "repeated"]
@@ -82,7 +82,7 @@ def frames_for(reply: Reply, protocol: Protocol, request: dict[str, Any]) -> lis
     """Return the events of a reply to `request`."""
     if reply.frames is not None:
         return list(reply.frames)
-    make = _chat if protocol == "chat" else _anthropic
+    make = {"chat": _chat, "messages": _anthropic, "responses": _responses}[protocol]
     frames = [(name, json.dumps(data, ensure_ascii=False)) for name, data in make(reply, request)]
     if protocol == "chat" and reply.error is None and reply.stop != "-":
         frames.append(("", "[DONE]"))
@@ -215,6 +215,45 @@ def _anthropic(reply: Reply, request: dict[str, Any]) -> Iterator[tuple[str, Any
         end["usage"] = {**usage, "output_tokens": output} if reply.usage == "repeated" else {"output_tokens": output}
     yield "message_delta", end
     yield "message_stop", {"type": "message_stop"}
+
+
+def _responses(reply: Reply, request: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    fresh, read, write, output = _tokens(reply, request)
+    yield from _responses_items(reply)
+    if reply.error is not None:
+        yield "response.failed", {"type": "response.failed", "response": {"status": "failed", "error": reply.error}}
+        return
+    if reply.stop == "-":
+        return
+    prompt = fresh + read + write
+    figures = {"input_tokens": prompt, "output_tokens": output, "input_tokens_details": {"cached_tokens": read}}
+    response: dict[str, Any] = {"object": "response", "status": "completed"}
+    response["usage"] = None if reply.usage in ("absent", "null") else figures
+    kind = "response.completed"
+    if reply.stop:
+        kind = "response.incomplete"
+        response |= {"status": "incomplete", "incomplete_details": {"reason": reply.stop}}
+    yield kind, {"type": kind, "response": response}
+
+
+def _responses_items(reply: Reply) -> Iterator[tuple[str, Any]]:
+    items: list[tuple[dict[str, Any], str, str]] = []
+    if reply.thinking:
+        item: dict[str, Any] = {"type": "reasoning", "id": "rs_1", "summary": []}
+        item["encrypted_content"] = reply.signature or None
+        items.append((item, "response.reasoning_summary_text.delta", reply.thinking))
+    if reply.text:
+        items.append(({"type": "message", "id": "msg_1", "content": []}, "response.output_text.delta", reply.text))
+    for number, call in enumerate(reply.calls):
+        item = {"type": "function_call", "call_id": call.id or f"call_{number}", "name": call.name, "arguments": ""}
+        items.append((item, "response.function_call_arguments.delta", call.arguments))
+    for index, (item, kind, text) in enumerate(items):
+        place = {"output_index": index}
+        added, done = "response.output_item.added", "response.output_item.done"
+        yield added, {"type": added, **place, "item": item}
+        for piece in _pieces(text, reply.piece):
+            yield kind, {"type": kind, **place, "delta": piece}
+        yield done, {"type": done, **place, "item": item}
 
 
 def _stop(reply: Reply) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -17,7 +18,11 @@ __all__ = ["PROVIDERS", "ModelChoice", "list_models", "open_model", "with_server
 
 PROVIDERS = ("anthropic", "openai-chat", "openai-responses", "rehearsal")
 """The words of `--provider`."""
-DEFAULT_MODELS: Mapping[str, str] = {"anthropic": "claude-sonnet-5-5", "openai-chat": "gpt-5.5"}
+DEFAULT_MODELS: Mapping[str, str] = {
+    "anthropic": "claude-sonnet-5-5",
+    "openai-chat": "gpt-5.5",
+    "openai-responses": "gpt-5.5",
+}
 """The model where only the provider was chosen and the base URL is its own."""
 _ANTHROPIC_URL = "https://api.anthropic.com"
 _OPENAI_URL = "https://api.openai.com/v1"
@@ -49,19 +54,16 @@ def open_model(
     `server`: the window in tokens that the server told (see `with_server_window`). With nothing chosen the
     first provider whose key is in `environ` is taken, else the rehearsal.
     """
+    means = _Means(environ, timeouts, server, lookup)
     match choice.provider or _provider(choice, environ):
         case "rehearsal":
             from tui.models.rehearsal import RehearsalModel
 
             return RehearsalModel(window=choice.window)
         case "anthropic":
-            return _anthropic(choice, environ, timeouts, server, lookup)
-        case "openai-chat":
-            return _chat(choice, environ, timeouts, server, lookup)
-        case "openai-responses":
-            raise BadRequest(
-                "OpenAI Responses is not built yet. Use --provider openai-chat with the same key and model."
-            )
+            return _anthropic(choice, means)
+        case "openai-chat" | "openai-responses" as provider:
+            return _openai(choice, provider, means)
         case other:
             raise BadRequest(f"There is no provider {other!r}. Use one of: {', '.join(PROVIDERS)}.")
 
@@ -100,7 +102,7 @@ def list_models(environ: Mapping[str, str]) -> list[ModelInfo]:
 
 def chat_url(base_url: str) -> str:
     """Return the address under which `/chat/completions` is: with a bare host it is `/v1`."""
-    url = base_url.strip().rstrip("/").removesuffix("/chat/completions")
+    url = base_url.strip().rstrip("/").removesuffix("/chat/completions").removesuffix("/responses")
     return f"{url}/v1" if urlsplit(url).path in ("", "/") else url
 
 
@@ -126,52 +128,47 @@ def _has_key(url: str, environ: Mapping[str, str]) -> bool:
     return any(where == origin(url) and environ.get(name, "").strip() for name, where in KEY_ORIGINS.items())
 
 
-def _key(
-    choice: ModelChoice, url: str, environ: Mapping[str, str], lookup: Callable[[str], str | None]
-) -> Secret | None:
+class _Means(msgspec.Struct, frozen=True):
+    """What a model is opened with, beside the choice."""
+
+    environ: Mapping[str, str]
+    timeouts: Timeouts | None
+    server: int | None
+    lookup: Callable[[str], str | None]
+
+
+def _key(choice: ModelChoice, url: str, means: _Means) -> Secret | None:
     """Return the key for `url`; a provider's own address without one cannot work and says so at once."""
-    key = key_for(url, environ, explicit=bool(choice.base_url), lookup=lookup)
+    key = key_for(url, means.environ, explicit=bool(choice.base_url), lookup=means.lookup)
     if key is None and not choice.base_url and not is_loopback(url):
         names = [name for name, where in KEY_ORIGINS.items() if where == origin(url)]
         raise AuthFailed(f"There is no key for {urlsplit(url).hostname}. Set {names[0]}, or choose another model.")
     return key
 
 
-def _model(choice: ModelChoice, provider: str) -> str:
+def _info(choice: ModelChoice, provider: str, url: str, means: _Means) -> ModelInfo:
     name = choice.model or ("" if choice.base_url else DEFAULT_MODELS[provider])
     if not name:
         raise BadRequest("Name the model as well: --model ID. `clew models` lists what local servers offer.")
-    return name
+    return describe(name, provider, url, setting=choice.window, server=means.server)
 
 
-def _anthropic(
-    choice: ModelChoice,
-    environ: Mapping[str, str],
-    timeouts: Timeouts | None,
-    server: int | None,
-    lookup: Callable[[str], str | None],
-) -> Model:
+def _anthropic(choice: ModelChoice, means: _Means) -> Model:
     from tui.models.anthropic import AnthropicModel
 
     url = anthropic_url(choice.base_url or _ANTHROPIC_URL)
-    http = Http(url, _key(choice, url, environ, lookup), "x-api-key", timeouts)
-    info = describe(_model(choice, "anthropic"), "anthropic", url, setting=choice.window, server=server)
-    return AnthropicModel(info, http)
+    http = Http(url, _key(choice, url, means), "x-api-key", means.timeouts)
+    return AnthropicModel(_info(choice, "anthropic", url, means), http)
 
 
-def _chat(
-    choice: ModelChoice,
-    environ: Mapping[str, str],
-    timeouts: Timeouts | None,
-    server: int | None,
-    lookup: Callable[[str], str | None],
-) -> Model:
+def _openai(choice: ModelChoice, provider: Literal["openai-chat", "openai-responses"], means: _Means) -> Model:
     from tui.models.openai_chat import ChatModel
+    from tui.models.openai_responses import ResponsesModel
 
     url = chat_url(choice.base_url or _default_chat_url(choice.model))
-    http = Http(url, _key(choice, url, environ, lookup), "authorization", timeouts)
-    info = describe(_model(choice, "openai-chat"), "openai-chat", url, setting=choice.window, server=server)
-    return ChatModel(info, http)
+    http = Http(url, _key(choice, url, means), "authorization", means.timeouts)
+    info = _info(choice, provider, url, means)
+    return ChatModel(info, http) if provider == "openai-chat" else ResponsesModel(info, http)
 
 
 def _default_chat_url(model: str) -> str:

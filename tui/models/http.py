@@ -29,7 +29,9 @@ __all__ = ["BODY_LIMIT", "Http", "Response", "Timeouts", "encode_json"]
 T = TypeVar("T")
 
 BODY_LIMIT = 256 * 1024
-"""Most bytes of a plain answer (an error, a list of models) that are read."""
+"""Most bytes of an error that are read."""
+LIST_LIMIT = 16 * 1024 * 1024
+"""Most bytes of a list of models that are read."""
 
 
 class Timeouts(msgspec.Struct, frozen=True):
@@ -41,6 +43,8 @@ class Timeouts(msgspec.Struct, frozen=True):
     between: float = 120.0
     tail: float = 5.0
     """After the answer's end, while its usage figures may still follow."""
+    drain: float = 0.25
+    """After the very last event, for the body's own end: then the connection can be used again."""
 
 
 def encode_json(body: Json) -> bytes:
@@ -64,6 +68,13 @@ class Response:
         chunk = await _guard(anext(self._chunks, None), self._timeouts.tail if tail else limit, "sent nothing more")
         self._first = False
         return chunk
+
+    async def drain(self) -> None:
+        """Read on to the end of the body where it is near; else the connection is closed instead of kept."""
+        with contextlib.suppress(StreamDropped, StreamStalled):
+            for _ in range(64):
+                if await _guard(anext(self._chunks, None), self._timeouts.drain, "went on") is None:
+                    return
 
     async def read(self, limit: int = BODY_LIMIT) -> bytes:
         """Return the body up to about `limit` bytes; what a broken connection leaves counts as the body."""
@@ -94,12 +105,7 @@ class Http:
     async def get_json(self, path: str, headers: Mapping[str, str] | None = None) -> Json:
         """Return the JSON at `path`, or None where the answer is not a 200 with JSON. Raises `ModelError`."""
         async with self._open("GET", path, None, headers or {}) as response:
-            return _json(await response.read()) if response.status == 200 else None
-
-    async def post_json(self, path: str, body: Json) -> Json:
-        """Return the JSON that answers `body` at `path`, or None. Raises `ModelError`."""
-        async with self._open("POST", path, encode_json(body), {"content-type": "application/json"}) as response:
-            return _json(await response.read()) if response.status == 200 else None
+            return _json(await response.read(LIST_LIMIT)) if response.status == 200 else None
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -142,6 +148,7 @@ def _new_client(base_url: str, connect: float) -> httpx.AsyncClient:
     try:
         return httpx.AsyncClient(
             timeout=httpx.Timeout(None, connect=connect, pool=connect),
+            limits=httpx.Limits(keepalive_expiry=60.0),
             follow_redirects=False,
             # A proxy is for the world outside; it cannot reach this machine's own ports.
             trust_env=not is_loopback(base_url),

@@ -147,9 +147,10 @@ class WireModel:
                 for event in _feed(splitter, reader, chunk):
                     yield event
                 chunk = await _next(response, reader)
-            if not reader.closed:
-                for event in _flat(reader, splitter.finish()):
-                    yield event
+            if chunk is not None:
+                await response.drain()
+            for event in [] if reader.closed else _flat(reader, splitter.finish()):
+                yield event
         yield reader.finish()
 
     async def _read_plain(self, reader: Reader, first: bytes, response: Response) -> list[ModelEvent]:
