@@ -26,7 +26,7 @@ def theme_files() -> list[Path]:
 
 def prompts_folder() -> Path:
     """Return the folder of the prompts that ship with the program."""
-    return _PACKAGE / "prompts"
+    return _PACKAGE / "context" / "prompts"
 
 
 def prompt_text(name: str) -> str:

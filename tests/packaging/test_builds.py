@@ -85,7 +85,7 @@ def check(place: Place) -> Path:
     assert run(place.folder / "bin" / "clew", "models", cwd=place.folder).startswith("rehearsal")
     found = place.look()
     assert found["themes"] == shipped("themes") != []
-    assert found["prompts"] == shipped("tui/prompts")
+    assert found["prompts"] == shipped("tui/context/prompts") != []
     return Path(found["at"])
 
 

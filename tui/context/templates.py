@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import stat
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -13,6 +12,7 @@ import msgspec
 
 from tui.context.bar import percent
 from tui.context.thresholds import Thresholds
+from tui.resources import prompt_text
 
 __all__ = ["Template", "TemplateFault", "TemplateName", "interpolate", "read_template", "shipped", "values_for"]
 
@@ -59,7 +59,7 @@ def values_for(tokens: int, thresholds: Thresholds) -> dict[str, str]:
 
 def shipped(name: TemplateName) -> str:
     """Return the text that came with the package."""
-    return resources.files("tui.context.prompts").joinpath(f"{name}.md").read_text(encoding="utf-8")
+    return prompt_text(name)
 
 
 def read_template(
