@@ -66,7 +66,7 @@ def reference_to(entry: Entry) -> Reference:
     words = words_of(entry)
     if words is None:
         raise ValueError(f"an entry of kind {entry.kind} has no words to refer to")
-    return Reference(entry=entry.id, depth=entry.depth, sha256=sha256_of(words))
+    return Reference(entry.id, entry.depth, sha256_of(words), len(words.encode()))
 
 
 def references(checkpoint: Checkpoint) -> tuple[Reference, ...]:

@@ -180,13 +180,19 @@ class Reference(msgspec.Struct, frozen=True):
     entry: str
     depth: int
     sha256: str
+    size: int = 0
+    """Bytes of UTF-8."""
 
 
-class CarriedRequest(msgspec.Struct, frozen=True):
+class CarriedRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """An authored message a checkpoint carries. Open: its exchange has not settled with a complete answer."""
 
     words: Reference
     open: bool = True
+    live: bool = False
+    """Its exchange was going on, or waited for a handoff, when the checkpoint was made."""
+    reply: bool = False
+    """It answered a question of the model, so it is never the current request."""
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -229,10 +235,13 @@ class Checkpoint(msgspec.Struct, frozen=True, tag="checkpoint", omit_defaults=Tr
     supersedes: str = ""
     """The checkpoint this one is an edited version of."""
     task: Reference | None = None
+    task_set: bool = False
+    """The task was set (by `/task` or a plan), not taken from the first message."""
     current: Reference | None = None
-    later: tuple[CarriedRequest, ...] = ()
-    """Earlier requests, newest first."""
     current_open: bool = True
+    current_live: bool = False
+    later: tuple[CarriedRequest, ...] = ()
+    """All requests but task and current one that fit the byte budget, newest first."""
     pins: Reference | None = None
     item: Reference | None = None
     note: str = ""

@@ -1,0 +1,127 @@
+"""What the person asked for, followed along the branch: the task, the current request, the later ones.
+
+A fold over the entries, so that whoever holds the live branch can carry it along one entry at a time;
+a checkpoint stores its state and the fold goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from tui.context.render import reference_to
+from tui.log.entries import (
+    Answer,
+    CarriedRequest,
+    Checkpoint,
+    Entry,
+    Handoff,
+    Pinned,
+    Prompt,
+    Reference,
+    Settled,
+    TaskSet,
+)
+
+__all__ = ["Requests", "follow", "requests_of"]
+
+_MOST = 200
+"""Requests remembered; what a checkpoint stores is bounded by bytes besides."""
+_REPLY_LIMIT = 400
+"""Characters: a longer answer to a question is a request of its own."""
+
+
+class Requests(msgspec.Struct, frozen=True):
+    """The state of the fold."""
+
+    task: Reference | None = None
+    task_set: bool = False
+    newest: tuple[CarriedRequest, ...] = ()
+    """All requests, newest first, the task's message among them."""
+    pins: Reference | None = None
+    asked: bool = False
+    """The newest complete answer ended in a question."""
+    waits: int = -1
+    """Depth at which an exchange settled with a handoff, to go on with the same requests after it; -1 is none."""
+
+    @property
+    def current(self) -> CarriedRequest | None:
+        """The newest request that is not a reply to a question; the newest of all where each is one."""
+        chosen = next((request for request in self.newest if not request.reply), None)
+        return chosen or (self.newest[0] if self.newest else None)
+
+    @property
+    def later(self) -> tuple[CarriedRequest, ...]:
+        """All others but the task, newest first."""
+        current = self.current
+        besides = {reference.entry for reference in (self.task, current and current.words) if reference is not None}
+        return tuple(request for request in self.newest if request.words.entry not in besides)
+
+
+def requests_of(entries: Iterable[Entry], checkpoint: Entry | None = None) -> Requests:
+    """Return the state after `entries`, begun from what a checkpoint stored."""
+    state = _stored(checkpoint.body) if checkpoint and isinstance(checkpoint.body, Checkpoint) else Requests()
+    for entry in entries:
+        state = follow(state, entry)
+    return state
+
+
+def _stored(checkpoint: Checkpoint) -> Requests:
+    newest = list(checkpoint.later)
+    if checkpoint.current is not None:
+        newest.append(CarriedRequest(checkpoint.current, checkpoint.current_open, checkpoint.current_live))
+    newest.sort(key=lambda request: -request.words.depth)
+    return Requests(checkpoint.task, checkpoint.task_set, tuple(newest), checkpoint.pins)
+
+
+def follow(state: Requests, entry: Entry) -> Requests:
+    """Return the state after one more entry."""
+    match entry.body:
+        case Prompt(origin="authored", excluded=False) as prompt:
+            return _asked_for(state, entry, steer=prompt.steer)
+        case Prompt(origin="continuation"):
+            return msgspec.structs.replace(state, waits=-1)
+        case TaskSet():
+            return msgspec.structs.replace(state, task=reference_to(entry), task_set=True)
+        case Pinned(texts=texts):
+            return msgspec.structs.replace(state, pins=reference_to(entry) if texts else None)
+        case Answer(message=message) if message.stop.is_complete:
+            asked = not message.calls and message.text.rstrip().endswith(("?", "\uff1f"))
+            return state if asked == state.asked else msgspec.structs.replace(state, asked=asked)
+        case Handoff(phase="none" | "answered"):
+            return state if state.waits < 0 else msgspec.structs.replace(state, waits=-1)
+        case Settled(reason="handoff"):
+            return msgspec.structs.replace(state, waits=entry.depth)
+        case Settled(reason="answered"):
+            return _answered(state)
+        case _:
+            return state
+
+
+def _asked_for(state: Requests, entry: Entry, *, steer: bool) -> Requests:
+    words = reference_to(entry)
+    if not words.size or any(request.words.entry == entry.id for request in state.newest):
+        return state  # attached matter alone is no request; a kept message is known from the checkpoint
+    # A prompt opens an exchange of its own; one that waits for its handoff stays live beside it.
+    before = state.newest if steer or state.waits >= 0 else _ended(state.newest)
+    request = CarriedRequest(words, live=True, reply=state.asked and words.size <= _REPLY_LIMIT)
+    task = state.task if state.task is not None else words
+    return msgspec.structs.replace(state, task=task, newest=(request, *before)[:_MOST])
+
+
+def _ended(requests: tuple[CarriedRequest, ...]) -> tuple[CarriedRequest, ...]:
+    if not any(request.live for request in requests):
+        return requests
+    return tuple(msgspec.structs.replace(request, live=False) if request.live else request for request in requests)
+
+
+def _answered(state: Requests) -> Requests:
+    """Mark what the exchange was about; a talk beside a waiting handoff answers nothing of what waits."""
+    newest = tuple(
+        msgspec.structs.replace(request, live=False, open=False)
+        if request.live and request.words.depth > state.waits
+        else request
+        for request in state.newest
+    )
+    return msgspec.structs.replace(state, newest=newest)
