@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -78,3 +80,15 @@ def end(program: subprocess.Popen[str]) -> int:
         assert pipe is not None
         pipe.close()
     return program.wait()
+
+
+def stop(program: subprocess.Popen[str]) -> None:
+    """Stop another program where it is, and return when it stands still."""
+    os.kill(program.pid, signal.SIGSTOP)
+    os.waitpid(program.pid, os.WUNTRACED)
+
+
+def run(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a script in another process to its end."""
+    command = [sys.executable, "-W", "error", "-c", script, *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

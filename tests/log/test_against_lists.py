@@ -16,12 +16,14 @@ from tui.log.entries import Entry
 
 KINDS = {"notice": note, "prompt": prompt, "answer": answer}
 
-steps = st.lists(
-    st.one_of(
-        st.tuples(st.just("append"), st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=4)),
-        st.tuples(st.just("move"), st.integers(0, 1000)),
-        st.tuples(st.just("fork"), st.integers(0, 1000)),
-        st.tuples(st.just("switch"), st.integers(0, 1000)),
+Step = tuple[str, int, list[str]]
+"""What to do, which one of those there are (modulo), and the kinds to append."""
+
+steps: st.SearchStrategy[list[Step]] = st.lists(
+    st.tuples(
+        st.sampled_from(["append", "append", "move", "fork", "switch"]),
+        st.integers(0, 1000),
+        st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=4),
     ),
     max_size=25,
 )
@@ -65,24 +67,21 @@ async def _check(model: Model, limit: int) -> None:
     assert [entry.parent for entry in path] == [None, *(entry.id for entry in path)][: len(path)]
 
 
-async def _play(first: SessionLog, script: list[tuple[str, object]], limit: int) -> list[Model]:
+async def _play(first: SessionLog, script: list[Step], limit: int) -> list[Model]:
     models = [Model(first)]
     active = models[0]
-    for serial, step in enumerate(script):
-        match step:
-            case ("append", list() as kinds):
-                await _append(active, [str(kind) for kind in kinds], serial)
-            case ("move", int() as number) if active.tree:
-                chosen = sorted(active.tree)[number % len(active.tree)]
-                await active.session.move(chosen)
-                active.path = active.tree[chosen]
-            case ("fork", int() as number):
-                active = await _fork(active, number)
-                models.append(active)
-            case (_, int() as number):
-                active = models[number % len(models)]
-            case _:
-                raise AssertionError(step)
+    for serial, (word, number, kinds) in enumerate(script):
+        if word == "append":
+            await _append(active, kinds, serial)
+        elif word == "move" and active.tree:
+            chosen = sorted(active.tree)[number % len(active.tree)]
+            await active.session.move(chosen)
+            active.path = active.tree[chosen]
+        elif word == "fork":
+            active = await _fork(active, number)
+            models.append(active)
+        elif word == "switch":
+            active = models[number % len(models)]
         await _check(active, limit)
     for model in models:
         await _check(model, limit)
@@ -102,7 +101,7 @@ async def _only_its_own_tree(models: list[Model]) -> None:
 
 @given(steps, st.integers(1, 6))
 @settings(max_examples=60)
-def test_in_memory(script: list[tuple[str, object]], limit: int) -> None:
+def test_in_memory(script: list[Step], limit: int) -> None:
     async def scenario() -> None:
         models = await _play(MemorySession(), script, limit)
         await _only_its_own_tree(models)
@@ -113,7 +112,7 @@ def test_in_memory(script: list[tuple[str, object]], limit: int) -> None:
 
 @given(steps, st.integers(1, 6))
 @settings(max_examples=12)
-def test_on_disk_and_again_after_a_restart(script: list[tuple[str, object]], limit: int) -> None:
+def test_on_disk_and_again_after_a_restart(script: list[Step], limit: int) -> None:
     async def scenario(home: Path) -> None:
         async with await Store.open(home, home) as store:
             models = await _play(await store.create(cwd=home), script, limit)

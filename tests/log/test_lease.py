@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.log.kit import Clock, end, line_of, note, other_program, tell, texts
+from tests.log.kit import Clock, end, line_of, note, other_program, stop, tell, texts
 from tui.log import LeaseHeld, LeaseLost, Store
 from tui.log.lease import STALE_MS, LeaseRow, Owner, Verdict, judge, process_start, this_owner
 
@@ -105,9 +105,8 @@ async def test_a_sleeper_whose_lease_was_taken_is_refused_and_then_follows(tmp_p
     session = line_of(sleeper)
     tell(sleeper, "one")
     assert line_of(sleeper) == "ok"
-    os.kill(sleeper.pid, signal.SIGSTOP)
-    os.waitpid(sleeper.pid, os.WUNTRACED)
-    clock = Clock(now=int(10**13))  # far later
+    stop(sleeper)
+    clock = Clock(now=10**13)  # far later
     async with await Store.open(tmp_path, tmp_path, clock=clock) as store:
         ours = await store.session(session)
         await ours.append(note("two"))

@@ -104,6 +104,7 @@ def private_folder(folder: Path) -> None:
         for each in reversed(missing):
             with contextlib.suppress(FileExistsError):  # another window was quicker
                 each.mkdir(mode=0o700)
+                each.chmod(0o700)  # a strange umask must not take our own rights away
         if not folder.is_dir():
             raise NotADirectoryError(20, "Not a directory", str(folder))
     except OSError as error:
@@ -122,7 +123,7 @@ def create_private(path: Path) -> None:
         return
     except OSError as error:
         raise _cannot("create", path, error) from error
-    os.fchmod(descriptor, 0o600)  # a strange umask must not take our own rights away
+    os.fchmod(descriptor, 0o600)
     os.close(descriptor)
 
 
