@@ -10,18 +10,14 @@ from pathlib import Path
 
 import msgspec
 
-from tests.models.rehearsal.looking import FIND, GREP, LS
 from tui.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, ToolSpec, UserMessage
 from tui.models.base import Finished, Model, ModelEvent, Request
 from tui.models.rehearsal import RehearsalModel
 from tui.tools.base import Outcome, Tool, ToolContext, ToolError
-from tui.tools.bash import BASH
-from tui.tools.edit import EDIT
-from tui.tools.read import READ
-from tui.tools.write import WRITE
+from tui.tools.registry import standard_tools
 
 SYSTEM = "You are a careful assistant in a terminal. Work only in the project folder."
-TOOLS: Mapping[str, Tool] = {tool.spec.name: tool for tool in (READ, WRITE, EDIT, BASH, GREP, FIND, LS)}
+TOOLS: Mapping[str, Tool] = {tool.spec.name: tool for tool in standard_tools()}
 SELF_COMPACT = ToolSpec(
     name="self_compact",
     description="Hand over to yourself.",

@@ -79,13 +79,12 @@ def web_project(root: Path, names: Names) -> Path:
         base / "package.json",
         json.dumps({"name": names.package, "description": names.purpose, "scripts": scripts}, indent=2) + "\n",
     )
-    _write(
-        base / "run-tests.sh", f'echo "TAP version 13"\necho "ok 1 - adds"\necho "not ok 2 - {names.other}"\nexit 1\n'
-    )
+    _write(base / "run-tests.sh", f'echo "ok 1 - adds"\necho "not ok 2 - {names.other}"\nexit 1\n')
     _write(base / "index.html", f"<!doctype html>\n<title>{names.title}</title>\n")
     _write(
         base / "src" / "index.js",
-        f"// {names.purpose}\nimport {{ {names.function} }} from './{names.package}.js';\n\n{names.function}({names.number});\n",
+        f"// {names.purpose}\nimport {{ {names.function} }} from './{names.package}.js';\n\n"
+        f"{names.function}({names.number});\n",
     )
     _write(
         base / "src" / f"{names.package}.js",
@@ -105,8 +104,9 @@ def c_project(root: Path, names: Names) -> Path:
     )
     _write(
         base / "main.c",
-        f'/* {names.purpose} */\n#include <stdio.h>\n#include "{names.package}.h"\n\nstatic int {names.function}(int a)\n'
-        f'{{\n    return a + {names.constant};\n}}\n\nint main(void) {{\n    printf("%d", {names.function}(1));\n    return 0;\n}}\n',
+        f'/* {names.purpose} */\n#include <stdio.h>\n#include "{names.package}.h"\n\n'
+        f"static int {names.function}(int a)\n{{\n    return a + {names.constant};\n}}\n\n"
+        f'int main(void) {{\n    printf("%d", {names.function}(1));\n    return 0;\n}}\n',
     )
     _write(base / f"{names.package}.h", f"#define {names.constant} {names.number}\nint {names.other}(int a);\n")
     _write(base / "docs" / "guide.md", f"# {names.title}\n\n{names.purpose}\n\n## About {names.kind}\n\nText.\n")

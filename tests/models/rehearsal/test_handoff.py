@@ -127,7 +127,8 @@ async def test_a_prompt_about_the_tool_is_only_a_prompt(tmp_path: Path) -> None:
 async def test_a_checkpoint_alone_is_gone_on_with(tmp_path: Path) -> None:
     names = draw(12)
     task = f"1. How many .c files are there?\n2. where is {names.function} used?"
-    text = f"Summary:\n- [x] How many .c files are there?: There is **1 file**\n\nORIGINAL TASK (preserved verbatim):\n{task}\n"
+    done = "- [x] How many .c files are there?: There is **1 file**"
+    text = f"Summary:\n{done}\n\nORIGINAL TASK (preserved verbatim):\n{task}\n"
     after = await Project(c_project(tmp_path, names)).ask(text)
     assert after.names[0] == "grep"
     assert "main.c:5" in after.text

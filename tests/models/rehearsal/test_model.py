@@ -68,7 +68,7 @@ async def test_pace_is_tokens_by_seconds() -> None:
 
     answer = await answer_of(RehearsalModel(pace=50, sleep=sleep, ids=counter()), request_of("what is this?"))
     assert answer.usage is not None
-    assert sum(slept) == pytest.approx(answer.usage.output / 50)
+    assert abs(sum(slept) - answer.usage.output / 50) < 1e-6
     assert len(slept) > 10
 
 
@@ -93,7 +93,7 @@ async def test_usage_is_of_the_real_request(tmp_path: Path) -> None:
     assert prompts[0] > words
     written = count_tokens(exchange.text)
     assert usages[-1] is not None
-    assert usages[-1].output == pytest.approx(written, rel=0.2)
+    assert abs(usages[-1].output - written) <= written / 5
 
 
 async def test_guidance_counts_but_is_never_cached() -> None:
@@ -156,10 +156,10 @@ async def test_a_steer_adds_its_task(tmp_path: Path) -> None:
     history = (UserMessage(content=(Text(text="what does this project do?"),)), first)
     results = tuple([await project.run(call) for call in first.calls])
     both = await project.ask("How many .md files are there?", model, history + results)
-    assert draw(4).purpose in both.text
+    assert draw(4).purpose.rstrip(".") in both.text
     assert "**1 file**" in both.text
     instead = await project.ask("no, stop. How many .md files are there?", model, history + results)
-    assert draw(4).purpose not in instead.text
+    assert draw(4).purpose.rstrip(".") not in instead.text
     assert "**1 file**" in instead.text
 
 
@@ -178,9 +178,23 @@ async def test_continue_goes_on_with_the_prompt_before(tmp_path: Path) -> None:
     assert "**1 file**" in (await project.ask("continue", history=(prompt, cut))).text
 
 
-@pytest.mark.parametrize(
-    "prompt", ["", " ", "?", "\x00", "你好，这个项目是什么？", "`" * 50, "```\n" * 30, "-\n" * 1000, "x" * 100_000]
-)
+ODD_PROMPTS = {
+    "empty": "",
+    "blank": " ",
+    "mark": "?",
+    "nul": "\x00",
+    "chinese": "你好，这个项目是什么？",
+    "backticks": "`" * 50,
+    "open fences": "```\n" * 31,
+    "empty items": "-\n" * 1000,
+    "one long word": "x" * 100_000,
+    "long and quoted": "a 'b \"c `d create (e. " * 5_000,
+    "ten thousand lines": "line of a paste\n" * 10_000,
+    "the verb again and again": "create " * 20_000,
+}
+
+
+@pytest.mark.parametrize("prompt", ODD_PROMPTS.values(), ids=ODD_PROMPTS)
 async def test_any_prompt_gets_an_answer(tmp_path: Path, prompt: str) -> None:
     exchange = await Project(c_project(tmp_path, draw(7))).ask(prompt)
     assert exchange.text.strip()

@@ -27,6 +27,7 @@ from tui.models.rehearsal.toolbox import Replacement
 __all__ = ["create", "insert", "replace", "run_command", "run_tests"]
 
 _MOST_FILES = 20
+_MISSING = re.compile(r"No module named '?pytest|\b(?:npm|make|python3?|cargo|go): (?:command )?not found")
 _EXIT = re.compile(r"(?i)\bexit(?:ed)?(?: with)?(?: code| status)?[: ]+(-?\d+)")
 
 
@@ -202,7 +203,7 @@ def run_tests(desk: Desk) -> Work:
         return
     for number, command in enumerate(commands):
         (found,) = yield from ask(f"I run the tests: `{command}`.", desk.tools.bash(command))
-        missing = re.search(r"No module named|command not found|not found\b", found.text) is not None
+        missing = _MISSING.search(found.text) is not None
         if found.refused or not (found.is_error and missing and number + 1 < len(commands)):
             _show_tests(desk, command, found)
             return
@@ -214,7 +215,8 @@ def _test_commands(desk: Desk) -> Generator[Ask, list[Found], list[str]]:
     commands: list[str] = []
     scripts = {path: dict(manifest.scripts) for path, manifest in manifests.items()}
     if "test" in scripts.get("package.json", {}):
-        commands.append("npm test")
+        # The script itself is tried where npm is not installed.
+        commands += ["npm test", scripts["package.json"]["test"]]
     config = manifests.get("pyproject.toml", Manifest()).text + manifests.get("setup.cfg", Manifest()).text
     if re.search(r"\bpytest\b", config) or {"pytest.ini", "conftest.py"} & set(top):
         commands.append(f"python3 -m pytest -q{target}")

@@ -16,7 +16,7 @@ _NOTICE = re.compile(
 )
 _CUT = re.compile(
     r"\b(?:truncated|limit reached|more (?:lines|matches|results|entries|files)|use offset|continue with offset"
-    r"|offset=\d+|first \d[\d,]* of|of \d[\d,]* lines|not shown)\b",
+    r"|offset=\d+|first \d[\d,]* of|of \d[\d,]* lines|not shown|there are more|narrow the pattern)\b",
     re.IGNORECASE,
 )
 _NOTE = re.compile(r"^\[(?:.*\b(?:lines?|offset|bytes?|UTF-8|truncated|characters)\b.*)\]$")
@@ -76,7 +76,8 @@ def names_in(text: str) -> tuple[str, ...]:
     for line in text.splitlines():
         name = line.rstrip("\r").strip()
         if name and not _NOTICE.match(name):
-            names.append(name.split("\t")[0].removeprefix("./"))
+            # A link is shown with its target, an odd file with its type.
+            names.append(re.sub(r" -> .*$| \([\w ]+\)$", "", name.split("\t")[0]).removeprefix("./"))
     return tuple(names)
 
 

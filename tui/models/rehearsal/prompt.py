@@ -63,6 +63,10 @@ class Task(msgspec.Struct, frozen=True):
     """For a count or a list of definitions: file, line, function, class, method, test, …"""
 
 
+_UNDERSTOOD = 20_000
+_UNDERSTOOD_TASK = 4_000
+"""Characters of a prompt, and of one task, that are looked at for what they mean."""
+_LONG_WORD = re.compile(r"\S{300,}")
 _FENCE = re.compile(r"^[ \t]*```[^\n]*\n(.*?)^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
 _QUOTED = re.compile(r"`([^`\n]+)`|\"([^\"\n]+)\"|“([^”\n]+)”|«([^»\n]+)»|(?<!\w)'([^'\n]+)'(?!\w)|‘([^’\n]+)’")
 _ITEM = re.compile(r"^(?:[ \t]{0,3})(?:\d{1,3}[.)]|[-*•+])[ \t]+(?=\S)", re.MULTILINE)
@@ -126,7 +130,8 @@ def tasks_in(prompts: Iterable[str]) -> tuple[Task, ...]:
 
 def split_tasks(prompt: str) -> list[str]:
     """Return the parts of a prompt that are tasks of their own: list items, else sentences with a verb each."""
-    masked = _mask(prompt)
+    # A paste of any size is a prompt: its beginning is understood, the rest goes with the last part.
+    masked = _mask(prompt[:_UNDERSTOOD])
     marks = list(_ITEM.finditer(masked))
     if len(marks) >= 2 and not _makes_a_file(masked[: marks[0].start()]):
         ends = [*(mark.start() for mark in marks[1:]), len(prompt)]
@@ -137,10 +142,8 @@ def split_tasks(prompt: str) -> list[str]:
 
 
 def _makes_a_file(masked: str) -> bool:
-    return (
-        re.search(r"(?i)\b(?:create|write|make|generate|save)\b.*\b(?:containing|contents?|text|says)\b", masked)
-        is not None
-    )
+    rule = r"(?i)\b(?:create|write|make|generate|save)\b.{0,300}?\b(?:containing|contents?|text|says)\b"
+    return re.search(rule, masked) is not None
 
 
 def _sentences(prompt: str, masked: str) -> list[str]:
@@ -171,7 +174,8 @@ def _stands_alone(masked: str) -> bool:
 def parse_task(text: str) -> Task:
     """Return what one part of a prompt asks for."""
     fences = tuple(match[1] for match in _FENCE.finditer(text))
-    bare = _FENCE.sub(" ", text)
+    whole = _FENCE.sub(" ", text)
+    bare = _LONG_WORD.sub(" ", whole[:_UNDERSTOOD_TASK])
     quoted = tuple(next(group for group in match.groups() if group is not None) for match in _QUOTED.finditer(bare))
     plain = _QUOTED.sub(
         lambda match: f" {_inner(match)} " if _is_path(_inner(match)) or _is_glob(_inner(match)) else " ` ", bare
@@ -190,11 +194,11 @@ def parse_task(text: str) -> Task:
         names=names,
         quoted=quoted,
         fences=fences,
-        numbers=tuple(int(word) for word in words if word.isdigit() and len(word) < 9),
+        numbers=tuple(int(word) for word in words if re.fullmatch(r"[0-9]{1,8}", word)),
         terms=_terms(words, paths),
         old=operands[0],
         new=operands[1],
-        content=_content(text, fences, bare),
+        content=_content(text, fences, whole),
         command=_command(bare, fences),
         subject=_subject(plain),
     )
@@ -342,7 +346,8 @@ def _content(text: str, fences: tuple[str, ...], bare: str) -> str | None:
     if fences:
         return fences[0]
     lead = re.search(
-        r"(?i)\b(?:containing|that\s+(?:contains|says|reads)|with(?:\s+the|\s+this)?\s+(?:contents?|text|lines?|words?)|contents?\s*:|saying|whose\s+content\s+is)\b:?\s*(?:the\s+(?:text|words?|lines?)\s*:?\s*|exactly\s*:?\s*)?",
+        r"(?i)\b(?:containing|that\s+(?:contains|says|reads)|with(?:\s+the|\s+this)?\s+(?:contents?|text|lines?|words?)"
+        r"|contents?\s*:|saying|whose\s+content\s+is)\b:?\s*(?:the\s+(?:text|words?|lines?)\s*:?\s*|exactly\s*:?\s*)?",
         bare,
     )
     if lead is None:
