@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import subprocess
 import sys
@@ -18,8 +19,7 @@ from tui.models.base import BadRequest, EmptyAnswer, StreamDropped
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.anyio
-async def test_it_serves_a_script_as_a_program(tmp_path: Path) -> None:
+def test_it_serves_a_script_as_a_program(tmp_path: Path) -> None:
     script = Script((Reply(text="Hello", stop_at=0, stop_how="silence"),), models=("one",))
     path = tmp_path / "script.json"
     path.write_bytes(msgspec.json.encode(script))
@@ -28,7 +28,7 @@ async def test_it_serves_a_script_as_a_program(tmp_path: Path) -> None:
         assert process.stdout is not None
         base_url = process.stdout.readline().strip()
         process.send_signal(signal.SIGUSR1)
-        assert finished(await ask(model_at(base_url, "chat"))).message.text == "Hello"
+        assert finished(asyncio.run(ask(model_at(base_url, "chat")))).message.text == "Hello"
         process.communicate()
         assert process.returncode == 0
 

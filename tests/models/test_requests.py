@@ -9,7 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.models.helpers import ALL_PROTOCOLS, LS, ask_provider, finished, info_for, request, user
+from tests.models.helpers import (
+    ALL_PROTOCOLS,
+    LS,
+    PROTOCOLS,
+    ask_provider,
+    body_of,
+    finished,
+    info_for,
+    read,
+    request,
+    user,
+)
 from tests.support.provider import Reply
 from tests.support.strict import check_chat, check_messages, check_responses
 from tests.support.wire import Protocol
@@ -205,6 +216,21 @@ def test_an_interrupted_answer_at_the_end_is_followed_by_the_user(protocol: Prot
     assert body["messages"][-1]["role"] == "user"
 
 
+def test_sealed_reasoning_goes_back_as_it_came() -> None:
+    reply = Reply(thinking="hm", signature="c2VhbA==", text="answer")
+    message = finished(read(body_of(reply, "responses"), "responses")).message
+    body = body_for(request(user(), message, user("more")), "responses")
+    assert body["store"] is False
+    assert body["input"][1] == {
+        "type": "reasoning",
+        "summary": [{"type": "summary_text", "text": "hm"}],
+        "id": "rs_1",
+        "encrypted_content": "c2VhbA==",
+    }
+    other = body_for(request(user(), message, user("more")), "responses", ModelInfo("other", "openai-responses"))
+    assert "reasoning" not in json.dumps(other["input"])
+
+
 def test_reasoning_goes_back_where_it_is_demanded() -> None:
     history = (
         user(),
@@ -232,7 +258,9 @@ def test_cache_marks_are_on_the_stable_prefix_and_guidance_is_behind_them() -> N
 
 def test_guidance_does_not_change_what_is_before_it() -> None:
     history = (user("one"), said("two"), user("three"))
-    for protocol in ALL_PROTOCOLS:
+    noted = body_for(request(*history, guidance="note"), "responses")["input"]
+    assert noted[:-1] == body_for(request(*history), "responses")["input"]
+    for protocol in PROTOCOLS:
         with_note = body_for(request(*history, guidance="note"), protocol)["messages"]
         without = body_for(request(*history), protocol)["messages"]
         assert with_note[:-1] == without[:-1]
