@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LONG", "StreamDoc"]
 
-LONG = 6_000
+LONG = 3_000
 """Characters of one unfinished block beyond which it is no longer parsed at each flush."""
 _STEADY_ROWS = 200
 """Rows of a table after which its columns keep their widths until it ends."""
