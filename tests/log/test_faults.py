@@ -23,6 +23,7 @@ from tui.log import (
     find_session,
 )
 from tui.log.paths import database_file
+from tui.log.schema import copy_database, durable
 
 pytestmark = pytest.mark.anyio
 
@@ -388,3 +389,30 @@ async def test_one_result_for_ever_even_between_two_runs_of_the_program(tmp_path
         again = await store.session(session.id)
         with pytest.raises(LogError, match="already has its result"):
             await again.append(result("c", "interrupted"))
+
+
+async def test_a_check_of_a_live_database_sees_what_is_not_yet_moved_out_of_the_wal(tmp_path: Path) -> None:
+    async with await Store.open(tmp_path, tmp_path) as store:
+        session = await store.create(cwd=tmp_path, first=[note("a")])
+        before = store.path.read_bytes()
+        assert await check(store.path) == []
+        copy = copy_database(store.path)
+        db = sqlite3.connect(copy / store.path.name)
+        assert db.execute("SELECT count(*) FROM entry").fetchone() == (1,)
+        db.close()
+        shutil.rmtree(copy)
+        assert store.path.read_bytes() == before
+        await session.append(note("b"))
+        assert session.depth == 1
+
+
+async def test_no_wal_on_a_network_file_system_even_where_there_was_one(tmp_path: Path) -> None:
+    session_id = await _written(tmp_path)
+    db = sqlite3.connect(database_file(tmp_path, tmp_path), isolation_level=None)
+    assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    durable(db, network=True)
+    assert db.execute("PRAGMA journal_mode").fetchone() == ("truncate",)
+    assert db.execute("PRAGMA synchronous").fetchone() == (2,)
+    db.close()
+    async with await Store.open(tmp_path, tmp_path) as store:
+        assert texts(await (await store.session(session_id)).page()) == ["note 000000"]

@@ -14,7 +14,7 @@ from typing import TypeVar
 from tui.log import blobs, lease, segments, track
 from tui.log.entries import Body, Entry, UnknownBody
 from tui.log.errors import Damaged, LogClosed
-from tui.log.lease import Lease
+from tui.log.lease import Lease, Owner
 from tui.log.protocol import SessionInfo, now_ms
 from tui.log.track import Clock, Desk, State, Track
 from tui.log.worker import Inline, Runner, Work
@@ -221,7 +221,7 @@ class Session:
         held = self._track.lease
         if not writable or held is None:
             return
-        await self._shell.runner.write(lambda db: _give_back(db, self._track, held))
+        await self._shell.runner.write(lambda db: _give_back(db, self._track, held), durable=False)
         await self._shell.announce(self.id)
 
 
@@ -240,6 +240,6 @@ class MemorySession(Session):
     def __init__(self, cwd: Path | str = ".", *, clock: Clock = now_ms) -> None:
         inline = Inline()
         weakref.finalize(self, inline.stop_now)
-        desk = Desk(clock, lease.this_owner())
+        desk = Desk(clock, lambda: Owner(0, "", "", ""))
         line = inline.write_now(lambda db: track.create(db, desk, os.fsencode(cwd)), Track.hold)
         super().__init__(inline, line)

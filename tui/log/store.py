@@ -29,7 +29,7 @@ class Store:
     def __init__(self, home: Path, project: Path, clock: Callable[[], int], *, read_only: bool) -> None:
         self.project = real_project(project)
         self.path = database_file(home, self.project)
-        self._desk = Desk(clock, this_owner())
+        self._desk = Desk(clock, this_owner)
         self._catalogue = Catalogue(home)
         self._worker = Worker(self._opener(read_only=read_only), self._desk.beat_all, BEAT_MS / 1000)
 
@@ -92,7 +92,9 @@ class Store:
             line.load(db)
             return line
 
-        return Session(self._worker, await self._worker.write(work, Track.hold), self._note)
+        # No fsync for a lease: a machine that lost it has lost its owner too.
+        line = await self._worker.write(work, Track.hold, durable=False)
+        return Session(self._worker, line, self._note)
 
     async def newest(self) -> SessionInfo | None:
         """Return the most recently used session that is not in the trash."""
@@ -114,7 +116,7 @@ class Store:
         """Give all leases back and close the database. Closing twice does nothing."""
         if not self.why_read_only and self._desk.held:
             try:
-                await self._worker.write(self._desk.release_all)
+                await self._worker.write(self._desk.release_all, durable=False)
             except LogUnwritable as error:  # a dead process holds nothing: the leases are free all the same
                 self._catalogue.trouble = str(error)
         await self._worker.stop()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from pathlib import Path as FilePath
 from typing import TypeAlias
 
@@ -44,10 +45,15 @@ TITLE_LETTERS = 80
 class Desk:
     """What the open sessions of one store share. `held` belongs to the worker's thread."""
 
-    def __init__(self, clock: Clock, me: Owner) -> None:
+    def __init__(self, clock: Clock, find_me: Callable[[], Owner]) -> None:
         self.clock = clock
-        self.me = me
+        self._find_me = find_me
         self.held: set[Lease] = set()
+
+    @cached_property
+    def me(self) -> Owner:
+        """Who we are; looked up on the worker's thread, since macOS must ask other programs for it."""
+        return self._find_me()
 
     def take(self, db: sqlite3.Connection, session: str) -> Lease:
         """Take a lease inside a transaction. Raises `LeaseHeld`."""
