@@ -12,6 +12,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from tests.models.helpers import ALL_PROTOCOLS, ask, ask_provider, finished, model_at, request
@@ -193,6 +194,22 @@ async def test_a_traceback_with_all_locals_holds_no_key(protocol: Protocol) -> N
     inside = [frame for frame in frames if "tui" in Path(frame.filename).parts]
     assert inside
     assert KEY not in repr([frame.locals for frame in inside])
+
+
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
+async def test_a_cancelled_task_group_closes_all_its_streams(protocol: Protocol) -> None:
+    """A scope cancels every further await, the closing ones too: they are shielded."""
+    async with Provider(*([SILENT] * 8)) as provider:
+        model = model_at(provider.base_url, protocol)
+        async with anyio.create_task_group() as group:
+            for _ in range(8):
+                group.start_soon(_read_for_ever, model, asyncio.Event())
+            for index in range(8):
+                await provider.sent(index, 1)
+            group.cancel_scope.cancel()
+        assert all([(await provider.ended(index)).closed_early for index in range(8)])
+        await provider.idle()
+        await model.aclose()
 
 
 async def test_nothing_of_http_is_imported_before_the_first_request() -> None:
