@@ -81,6 +81,7 @@ _IDLE: tuple[Hint, ...] = (
 )
 _BUSY: tuple[Hint, ...] = (("Esc", "stop"), ("Enter", "steer"), ("Ctrl+T", "then"), ("PgUp", "scroll"), ("F1", "help"))
 _DRAFT_DELAY = 0.4
+_ROOMY = 24
 
 
 class MainScreen(Screen[None]):
@@ -94,6 +95,7 @@ class MainScreen(Screen[None]):
     MainScreen Editor { height: auto; max-height: 33vh; min-height: 1; width: 1fr; padding: 0; border: none;
         background: $clew-surface; color: $clew-text; scrollbar-size-vertical: 1; overflow-x: hidden; }
     MainScreen Transcript { height: 1fr; display: none; }
+    MainScreen.-roomy StatusLine { margin-top: 1; }
     MainScreen.-talking Transcript { display: block; }
     MainScreen.-talking StartView { display: none; }
     """
@@ -132,6 +134,10 @@ class MainScreen(Screen[None]):
             yield Editor(clock=o.key_clock)
         yield ContextBar(plain=look.plain)
         yield KeyHints()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Leave an empty row above the status line where there is room for it."""
+        self.set_class(event.size.height >= _ROOMY, "-roomy")
 
     def on_mount(self) -> None:
         """Give the keyboard to the editor."""

@@ -140,6 +140,11 @@ class ApprovalPanel(Vertical):
         return self._asked
 
     @property
+    def is_painted(self) -> bool:
+        """Whether the open question is on the screen."""
+        return self._asked is not None and self._gate.painted is not None
+
+    @property
     def ready(self) -> bool:
         """Whether a key pressed now would answer."""
         return self._asked is not None and self._gate.accepts(self._now()) and not self._drafting
