@@ -20,6 +20,7 @@ from textual.app import App
 
 from tui.agent.events import Failed
 from tui.messages import Text, UserMessage
+from tui.screens.composer import Composer
 from tui.screens.link import SessionLink
 from tui.screens.look import look_of
 from tui.screens.main import MainScreen
@@ -138,8 +139,8 @@ class ClewApp(App[int], inherit_bindings=False):
         """Leave, as Textual calls it."""
         self.leave()
 
-    @on(MainScreen.CommandTyped)
-    def _command(self, event: MainScreen.CommandTyped) -> None:
+    @on(Composer.CommandTyped)
+    def _command(self, event: Composer.CommandTyped) -> None:
         from tui.screens.commanding import Powers, run_command
 
         powers = Powers(

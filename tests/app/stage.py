@@ -14,6 +14,7 @@ from tui.commands.table import Typed
 from tui.log.entries import Answer, Body, Entry, Prompt, Result, Settled, Started, ToolStarted
 from tui.messages import AssistantMessage, StopReason, Text, ToolCall, ToolResult, Usage, UserMessage
 from tui.resources import themes_folder
+from tui.screens.composer import Composer
 from tui.screens.look import look_of
 from tui.screens.main import MainScreen
 from tui.screens.options import AppOptions
@@ -102,8 +103,8 @@ class Stage(App[None], inherit_bindings=False):
     def note_sending(self, event: Editor.Submitted) -> None:
         self.sent.append(event)
 
-    @on(MainScreen.CommandTyped)
-    def note_command(self, event: MainScreen.CommandTyped) -> None:
+    @on(Composer.CommandTyped)
+    def note_command(self, event: Composer.CommandTyped) -> None:
         self.commands.append(event.command)
 
     @on(MainScreen.QuitAsked)

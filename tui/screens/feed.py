@@ -7,6 +7,7 @@ looks as it did while it ran.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tui.agent.events import AgentEvent, AnswerDelta, AnswerStarted, EntryAdded, ThinkingDeltaShown, ToolProgress
 from tui.context.bar import tone_of
@@ -16,6 +17,9 @@ from tui.screens.look import Look
 from tui.widgets.theme import Level, TranscriptTheme
 from tui.widgets.transcript.blocks import Block, BlockBuilder
 from tui.widgets.transcript.transcript import Transcript
+
+if TYPE_CHECKING:
+    from tui.agent.agent import Agent
 
 __all__ = ["Levels", "TranscriptFeed", "blocks_of"]
 
@@ -67,11 +71,12 @@ class TranscriptFeed:
         self.oldest = branch[0].depth if branch else 0
         self.transcript.load(blocks_of(branch, self._builder, self._levels))
 
-    def prepend(self, entries: Sequence[Entry], window: int) -> None:
+    async def show_older(self, agent: Agent) -> None:
         """Show an older page above."""
+        entries = await agent.history_page(self.oldest)
         if entries:
             self.oldest = entries[0].depth
-        self.transcript.prepend(blocks_of(entries, BlockBuilder(), Levels(window)))
+        self.transcript.prepend(blocks_of(entries, BlockBuilder(), Levels(agent.model_info.window)))
 
     def show(self, event: AgentEvent) -> None:
         """Show one event; those that are not for the transcript do nothing."""
@@ -105,9 +110,11 @@ class TranscriptFeed:
             self.transcript.stream_begin(name, "answer" if kind == "answer" else "thinking", self._levels.now)
         self.transcript.stream_write(text)
 
-    def scroll(self, where: str) -> None:
-        """Scroll by a page, or to an end."""
-        match where:
+    def act(self, what: str) -> None:
+        """Scroll by a page or to an end, or unfold."""
+        match what:
+            case "fold":
+                self.transcript.action_toggle_all()
             case "page_up":
                 self.transcript.action_page_up()
             case "page_down":

@@ -8,18 +8,14 @@ The screen holds no session state: what it shows comes from events, what it asks
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import msgspec
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal
-from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
-from textual.timer import Timer
-from textual.widgets import Static
 
 from tui.agent.events import (
     AgentEvent,
@@ -31,9 +27,10 @@ from tui.agent.events import (
     QueueReturned,
     UsageChanged,
 )
-from tui.commands.table import Name, Typed, Unknown, matching, parse
+from tui.commands.table import Name, Typed
 from tui.log.entries import Prompt
 from tui.messages import UserMessage
+from tui.screens.composer import Composer
 from tui.screens.feed import TranscriptFeed
 from tui.screens.link import SessionLink
 from tui.screens.look import Look, bar_state
@@ -45,16 +42,10 @@ from tui.widgets.context_bar import ContextBar
 from tui.widgets.editor import Editor, SendMode
 from tui.widgets.hints import Hint, KeyHints
 from tui.widgets.ladder import Rung, climb
-from tui.widgets.menu import PickMenu
 from tui.widgets.queued import QueuedMessages
-from tui.widgets.recall import remember
-from tui.widgets.sanitise import one_line
 from tui.widgets.start import StartFacts, StartView
 from tui.widgets.status import StatusLine
 from tui.widgets.transcript.transcript import Transcript
-
-if TYPE_CHECKING:
-    from tui.agent.agent import Agent
 
 __all__ = ["SCREEN_BINDINGS", "MainScreen"]
 
@@ -64,11 +55,11 @@ SCREEN_BINDINGS: list[BindingType] = [
     Binding("ctrl+d", "leave_empty", "Quit, where the editor is empty", show=False, id="app.leave", priority=True),
     Binding("f1", "command('help')", "Help", show=False, id="app.help"),
     Binding("f2", "command('self-compact-info')", "How full the context is", show=False, id="app.info"),
-    Binding("pageup", "scroll_transcript('page_up')", "Page up", show=False, id="transcript.page_up"),
-    Binding("pagedown", "scroll_transcript('page_down')", "Page down", show=False, id="transcript.page_down"),
-    Binding("ctrl+home", "scroll_transcript('home')", "To the beginning", show=False, id="transcript.home"),
-    Binding("ctrl+end", "scroll_transcript('end')", "To the newest line", show=False, id="transcript.end"),
-    Binding("ctrl+o", "fold", "Open or fold the newest tool output", show=False, id="transcript.fold"),
+    Binding("pageup", "transcript('page_up')", "Page up", show=False, id="transcript.page_up"),
+    Binding("pagedown", "transcript('page_down')", "Page down", show=False, id="transcript.page_down"),
+    Binding("ctrl+home", "transcript('home')", "To the beginning", show=False, id="transcript.home"),
+    Binding("ctrl+end", "transcript('end')", "To the newest line", show=False, id="transcript.end"),
+    Binding("ctrl+o", "transcript('fold')", "Open or fold what can be folded", show=False, id="transcript.fold"),
     Binding("ctrl+l", "redraw", "Draw the screen again", show=False, id="app.redraw"),
 ]
 
@@ -80,7 +71,6 @@ _IDLE: tuple[Hint, ...] = (
     ("Ctrl+D", "quit"),
 )
 _BUSY: tuple[Hint, ...] = (("Esc", "stop"), ("Enter", "steer"), ("Ctrl+T", "then"), ("PgUp", "scroll"), ("F1", "help"))
-_DRAFT_DELAY = 0.4
 _ROOMY = 24
 
 
@@ -90,22 +80,11 @@ class MainScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = SCREEN_BINDINGS
     DEFAULT_CSS = """
     MainScreen { layout: vertical; background: $clew-background; color: $clew-text; overflow: hidden; }
-    MainScreen #composer { height: auto; max-height: 33vh; min-height: 1; padding: 0 1; background: $clew-surface; }
-    MainScreen #mark { width: 2; height: 1; color: $clew-accent; }
-    MainScreen Editor { height: auto; max-height: 33vh; min-height: 1; width: 1fr; padding: 0; border: none;
-        background: $clew-surface; color: $clew-text; scrollbar-size-vertical: 1; overflow-x: hidden; }
     MainScreen Transcript { height: 1fr; display: none; }
     MainScreen.-roomy StatusLine { margin-top: 1; }
     MainScreen.-talking Transcript { display: block; }
     MainScreen.-talking StartView { display: none; }
     """
-
-    class CommandTyped(Message):
-        """A command is to be run."""
-
-        def __init__(self, command: Typed) -> None:
-            self.command = command
-            super().__init__()
 
     class QuitAsked(Message):
         """The person wants to leave."""
@@ -116,8 +95,8 @@ class MainScreen(Screen[None]):
         self.look = look
         self.link: SessionLink | None = None
         self.feed = TranscriptFeed(look)
+        self.composer = Composer(options, look)
         self._armed_at: float | None = None
-        self._draft_timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
         """Return the rows from top to bottom."""
@@ -127,11 +106,7 @@ class MainScreen(Screen[None]):
         yield Banner()
         yield StatusLine(clock=o.clock, glyphs=look.glyphs, still=look.still)
         yield ApprovalPanel(clock=o.key_clock)
-        yield QueuedMessages(look.glyphs)
-        yield PickMenu()
-        with Horizontal(id="composer"):
-            yield Static(Content(look.glyphs.prompt), id="mark", markup=False)
-            yield Editor(clock=o.key_clock)
+        yield self.composer
         yield ContextBar(plain=look.plain)
         yield KeyHints()
 
@@ -148,7 +123,7 @@ class MainScreen(Screen[None]):
     @property
     def editor(self) -> Editor:
         """The editor."""
-        return self.query_one("#editor", Editor)
+        return self.composer.editor
 
     @property
     def busy(self) -> bool:
@@ -214,62 +189,35 @@ class MainScreen(Screen[None]):
             self._armed_at = None
             if self.query_one(StatusLine).status.note:
                 self.note("")
-        return self.query_one(ApprovalPanel).take(event) or self.query_one(PickMenu).take(event)
+        return self.query_one(ApprovalPanel).take(event) or self.composer.take(event)
 
-    @on(Editor.Submitted)
-    def _submitted(self, event: Editor.Submitted) -> None:
-        menu = self.query_one(PickMenu)
-        typed = menu.chosen or event.typed
-        match parse(typed):
-            case Typed() as command:
-                self.editor.accept(typed)
-                self.post_message(self.CommandTyped(command))
-            case Unknown(word=word, near=near):
-                meant = f" Did you mean /{near[0]}?" if near else " /help lists them."
-                self.note(f"There is no command /{one_line(word, 40)}.{meant}")
-            case None:
-                self._send(event)
-
-    def _send(self, event: Editor.Submitted) -> None:
-        draft = self.editor.draft
+    @on(Composer.Said)
+    def _said(self, event: Composer.Said) -> None:
         if self.link is None:
-            self.note("The session is not open yet; the text is kept")
+            self.note("The session is not open; the text is kept")
             return
-        self.editor.accept(draft)
-        self._remember(draft)
-        self.ask(event.message, event.mode, draft)
+        self.composer.accept(event.draft)
+        self.ask(event.message, event.mode, event.draft)
 
     def ask(self, message: UserMessage, mode: SendMode = "steer", draft: str = "") -> None:
         """Send a message to the agent; where that fails, the draft is given back."""
         if self.link is not None:
             self.link.do(lambda agent: agent.send(message, mode), lambda: self.editor.give_back((draft,)))
 
-    def _remember(self, draft: str) -> None:
-        if self.options.history is None:
-            return
-        try:
-            remember(self.options.history, draft)
-        except OSError as error:
-            self.note(f"The prompt history cannot be written ({error.strerror}); prompts are kept in the session")
+    @on(Composer.Noted)
+    def _noted(self, event: Composer.Noted) -> None:
+        self.note(event.text)
 
-    @on(Editor.Edited)
-    def _edited(self, event: Editor.Edited) -> None:
-        choices = tuple((f"/{c.name}", c.usage, c.about) for c in matching(event.typed))
-        self.query_one(PickMenu).offer(choices)
-        self.query_one(ApprovalPanel).drafting(has_text=bool(event.typed))
-        if self._draft_timer is not None:
-            self._draft_timer.stop()
-        self._draft_timer = self.set_timer(_DRAFT_DELAY, self.save_draft, name="draft")
+    @on(Composer.Changed)
+    def _changed(self, event: Composer.Changed) -> None:
+        self.query_one(ApprovalPanel).drafting(has_text=event.has_text)
 
+    @on(Composer.SaveWanted)
     def save_draft(self) -> None:
         """Keep the draft in the log."""
         draft = self.editor.draft
         if self.link is not None:
             self.link.do(lambda agent: agent.save_draft(draft))
-
-    @on(PickMenu.Picked)
-    def _picked(self, event: PickMenu.Picked) -> None:
-        self.editor.show_draft(event.text)
 
     @on(ApprovalPanel.Decided)
     def _decided(self, event: ApprovalPanel.Decided) -> None:
@@ -286,19 +234,12 @@ class MainScreen(Screen[None]):
     @on(Transcript.OlderWanted)
     def _older_wanted(self) -> None:
         if self.link is not None and self.feed.oldest > 0:
-            self.link.do(self._show_older)
-
-    async def _show_older(self, agent: Agent) -> None:
-        self.feed.prepend(await agent.history_page(self.feed.oldest), agent.model_info.window)
+            self.link.do(self.feed.show_older)
 
     @on(Transcript.NewLines)
     def _new_lines(self, event: Transcript.NewLines) -> None:
         line = self.query_one(StatusLine)
         line.show(msgspec.structs.replace(line.status, below=event.count))
-
-    @on(ContextBar.Asked)
-    def _info_asked(self) -> None:
-        self.action_command("self-compact-info")
 
     # Actions.
 
@@ -332,15 +273,11 @@ class MainScreen(Screen[None]):
 
     def action_command(self, name: Name) -> None:
         """Run a command from a key."""
-        self.post_message(self.CommandTyped(Typed(name)))
+        self.post_message(Composer.CommandTyped(Typed(name)))
 
-    def action_scroll_transcript(self, where: str) -> None:
-        """Scroll the conversation, whoever has the keyboard."""
-        self.feed.scroll(where)
-
-    def action_fold(self) -> None:
-        """Open or fold what can be folded."""
-        self.feed.transcript.action_toggle_all()
+    def action_transcript(self, what: str) -> None:
+        """Scroll or unfold the conversation, whoever has the keyboard."""
+        self.feed.act(what)
 
     def action_redraw(self) -> None:
         """Paint everything again (something else wrote to the terminal)."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from textual import events
 from textual.content import Content
-from textual.message import Message
 from textual.widget import Widget
 
 from tui.context.bar import BarState, Role, Span, Tone, row, tone_of
@@ -54,9 +53,6 @@ class ContextBar(Widget):
 
     DEFAULT_CSS = "ContextBar { height: 1; width: 1fr; padding: 0 1; }"
 
-    class Asked(Message):
-        """The person wants the details."""
-
     def __init__(self, *, plain: bool = False) -> None:
         super().__init__(id="context")
         self._plain = plain
@@ -68,10 +64,10 @@ class ContextBar(Widget):
             self.state = state
             self.refresh()
 
-    def on_click(self, event: events.Click) -> None:
+    async def on_click(self, event: events.Click) -> None:
         """Ask for the details."""
         event.stop()
-        self.post_message(self.Asked())
+        await self.run_action("screen.command('self-compact-info')")
 
     def render(self) -> Content:
         """Return the row; empty until a model is known."""
