@@ -159,7 +159,7 @@ def _prompt(block: PromptBlock, width: int, look: Look) -> list[Row]:
     text = sanitise(block.text, cr="newline")
     runs: list[Run] = []
     if block.origin != "authored":
-        runs.append((f"[{block.origin}] ", theme.dim))
+        runs.append((f"[{one_line(block.origin, 40)}] ", theme.dim))
     if block.steer:
         runs.append(("[steer] ", theme.dim))
     if block.excluded:
@@ -184,7 +184,12 @@ def _thinking(block: ThinkingBlock, width: int, look: Look, *, folded: bool) -> 
 def _checkpoint(block: CheckpointBlock, width: int, look: Look, *, folded: bool) -> list[Row]:
     theme = look.theme
     sign = _fold_sign(look, folded=folded)
-    title = Row((Segment(f"{sign} checkpoint", theme.strong), Segment(f"  {one_line(block.origin, 40)}", theme.dim)))
+    title = Row(
+        (
+            Segment(f"{sign} checkpoint", theme.strong),
+            Segment(_fit(f"  {one_line(block.origin, 40)}", width - GUTTER - 12, look), theme.dim),
+        )
+    )
     knot = gutter(look, block.level, "knot")
     rows = [indent(Row(()), gutter(look, block.level)), indent(title, knot)]
     if not folded:
@@ -275,15 +280,11 @@ def _tool_body(block: ToolBlock, width: int, look: Look, *, folded: bool, progre
 def _tool_head(block: ToolBlock, width: int, look: Look) -> Row:
     """Return `name argument … state`: what is not ours is cut and shown visibly."""
     theme = look.theme
-    name = one_line(block.name, 40)
+    name = _fit(one_line(block.name, 40), max(8, width // 3), look)
     state, style = _tool_state(block, look)
+    state = _fit(state, max(0, width - cells(name) - 2), look)
     room = width - cells(name) - cells(state) - 4
-    argument = argument_line(block, 4 * max(room, 1))
-    if room < 4:
-        argument = ""
-    elif cells(argument) > room:
-        dots = "..." if look.ascii else "…"
-        argument = crop(argument, room - len(dots))[0] + dots
+    argument = _fit(argument_line(block, 4 * room), room, look) if room >= 4 else ""
     segments = [Segment(name, theme.tool)]
     if argument:
         segments.append(Segment(f"  {argument}", theme.tool_text))
@@ -291,6 +292,16 @@ def _tool_head(block: ToolBlock, width: int, look: Look) -> Row:
         # The state follows the argument at once: nothing has to line up behind text of unsure width (rich#3897).
         segments.append(Segment(f"  {state}", style))
     return Row(tuple(segments))
+
+
+def _fit(text: str, width: int, look: Look) -> str:
+    """Return `text` in at most `width` cells; what is cut leaves dots."""
+    if cells(text) <= width:
+        return text
+    dots = "..." if look.ascii else "…"
+    if width <= len(dots):
+        return ""
+    return crop(text, width - len(dots))[0] + dots
 
 
 def argument_line(block: ToolBlock, limit: int) -> str:

@@ -122,8 +122,8 @@ def _breaks(text: str, width: int) -> list[tuple[int, int, str]]:
         if bare:
             bare_end = at + len(word.rstrip(" "))
         used += size + len(word) - len(word.rstrip(" "))
-    end = bare_end if used > width else len(text)
-    found.append((start, max(start, end), "\n"))
+    end = max(start, bare_end) if used > width else len(text)
+    found.append((start, end, text[end:] + "\n"))
     return found
 
 
