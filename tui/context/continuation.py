@@ -11,7 +11,7 @@ __all__ = ["continuation_text", "delivery", "redelivery"]
 
 _BLOCK = """<continuation>
 The conversation was compacted. The note above is yours, word for word. Do only what is unfinished; do not redo what \
-it says is done. If the whole task is complete, report to the person; else go on with the next action and report when done.
+it says is done. If the whole task is complete, report to the person; else take the next action, and report when done.
 </continuation>"""
 _POINTER = (
     "The program was interrupted and started again. Your note to yourself stands above; go on from it and from "

@@ -19,8 +19,8 @@ __all__ = ["Announcement", "announce", "guidance_name", "guidance_text", "wants_
 
 _HARD = (
     "Context: {{tokens}} of {{context_window}} tokens used ({{percent}}%), at the last mark ({{hard_tokens}}). "
-    "Ordinary tools are refused from here. Call self_compact alone now, with a note to yourself: what is done with exact paths, "
-    "how it was checked and with which result, the one next action, whether the whole task is complete."
+    "Ordinary tools are refused from here. Call self_compact alone now, with a note to yourself: what is done with "
+    "exact paths, how it was checked and with which result, the one next action, whether the whole task is complete."
 )
 _SAID: dict[Level, str] = {
     Level.SOFT: "Context at {{percent}}% ({{tokens}} of {{context_window}}): the soft mark. /compact is possible.",

@@ -87,7 +87,7 @@ def render_checkpoint(checkpoint: Checkpoint, words: Words) -> str:
     """Return the whole text: prefix, summary, task, item, requests, note, and where to look further."""
     parts = [
         PREFIX,
-        _POINTER if checkpoint.pointer else checkpoint.summary,
+        _summary(checkpoint),
         _task(checkpoint, words),
         _item(checkpoint, words),
         _pins(checkpoint, words),
@@ -113,6 +113,13 @@ def _read(reference: Reference, words: Words) -> str:
 
 def _recall(reference: Reference) -> str:
     return f"(whole in entry {reference.entry}: use `recall`)"
+
+
+def _summary(checkpoint: Checkpoint) -> str:
+    if not checkpoint.pointer:
+        return checkpoint.summary
+    earlier = f"\n\nSUMMARY OF AN EARLIER CHECKPOINT:\n{checkpoint.summary}" if checkpoint.summary else ""
+    return f"{_POINTER}{earlier}"
 
 
 def _task(checkpoint: Checkpoint, words: Words) -> str:
