@@ -22,7 +22,7 @@ from tui.arguments import Arguments, CommandArguments, UsageError, help_text, pa
 from tui.messages import Attachment, Text, UserMessage
 from tui.plain import plain_line
 from tui.settings import Places, SettingsError, places
-from tui.streams import CannotStartError, abandon_stdout, harden, is_terminal, read_piped, say
+from tui.streams import CannotStartError, abandon_stdout, draw_on_terminal, harden, is_terminal, read_piped, say
 
 if TYPE_CHECKING:
     from tui.agent.session import SessionOptions
@@ -130,6 +130,7 @@ def _session(asked: Arguments) -> int:
     )
     own, cwd = places(os.environ), _directory(asked.cwd)
     if front == "app":
+        draw_on_terminal()
         loaded = _load(asked, own, cwd, ask=True)
         return _app(_Start(asked, loaded, own, cwd, front, _resumed(asked, own, cwd)))
     if asked.resume == "":

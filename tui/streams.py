@@ -14,7 +14,16 @@ from typing import IO, cast
 from tui.messages import Attachment, clean
 from tui.plain import plain_line
 
-__all__ = ["CannotStartError", "abandon_stdout", "harden", "is_terminal", "read_piped", "say", "write_bytes"]
+__all__ = [
+    "CannotStartError",
+    "abandon_stdout",
+    "draw_on_terminal",
+    "harden",
+    "is_terminal",
+    "read_piped",
+    "say",
+    "write_bytes",
+]
 
 _MOST = 10_000_000
 """Bytes of piped input that are taken; no context window holds more."""
@@ -64,6 +73,17 @@ def abandon_stdout() -> None:
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, sys.stdout.fileno())
     os.close(nothing)
+
+
+def draw_on_terminal() -> None:
+    """Let stderr be the terminal that stdout is: the screen is drawn there, and must not be drawn into a file.
+
+    Raises `CannotStartError` where stderr was closed by whoever started this.
+    """
+    if sys.__stderr__ is None:
+        raise CannotStartError("stderr is closed, and the app draws there; start `clew` without `2>&-`.")
+    if not sys.__stderr__.isatty():
+        os.dup2(sys.stdout.fileno(), sys.__stderr__.fileno())
 
 
 def read_piped() -> Attachment | None:

@@ -44,23 +44,36 @@ def clew(
 
 
 def in_terminal(
-    *arguments: str, typed: bytes = b"", cwd: Path | None = None, env: Env = NO_CHANGES, program: Program = CLEW
+    *arguments: str,
+    typed: bytes = b"",
+    after: bytes = b": ",
+    cwd: Path | None = None,
+    env: Env = NO_CHANGES,
+    program: Program = CLEW,
+    errors: Path | None = None,
 ) -> tuple[int, bytes]:
     """Run `clew` (or another Python program) in a pty; return its status and all it showed.
 
-    `typed` is given once, when a question ends in `: `.
+    `typed` is given once, when `after` has been shown. stderr goes to the file `errors`, where one is named.
     """
     terminal, inner = pty.openpty()
     command = [sys.executable, *program, *arguments]
-    child = subprocess.Popen(
-        command, stdin=inner, stdout=inner, stderr=inner, cwd=cwd, env=environment(env), start_new_session=True
-    )
+    with (errors or Path(os.devnull)).open("wb") as file:
+        child = subprocess.Popen(
+            command,
+            stdin=inner,
+            stdout=inner,
+            stderr=file if errors else inner,
+            cwd=cwd,
+            env=environment(env),
+            start_new_session=True,
+        )
     os.close(inner)
     shown = b""
     try:
         while chunk := _read(terminal):
             shown += chunk
-            if typed and shown.endswith(b": "):
+            if typed and after in shown:
                 os.write(terminal, typed)
                 typed = b""
         return child.wait(LIMIT), shown

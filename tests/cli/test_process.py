@@ -76,6 +76,13 @@ def test_a_dumb_terminal_gets_advice_instead_of_a_screen() -> None:
     assert b"\x1b" not in shown
 
 
+def test_the_app_is_drawn_on_the_terminal_wherever_stderr_goes(tmp_path: Path) -> None:
+    status, shown = in_terminal("--no-session", typed=b"\x04", after=b"Enter", cwd=tmp_path, errors=tmp_path / "errors")
+    assert status == 0
+    assert b"Enter" in shown
+    assert b"\x1b" not in (tmp_path / "errors").read_bytes()
+
+
 def test_a_missing_directory_is_named() -> None:
     done = clew("--cwd", "/no/such/place", "-p", "x")
     assert done.returncode == 2

@@ -40,7 +40,9 @@ class TextSink:
     def begin(self, opened: Opened) -> None:
         """Name the model that is not a real one, so that nobody takes its words for more."""
         if opened.model.provider == "rehearsal":
-            say("The rehearsal model answers: no real model is connected (see `clew models`).")
+            say(
+                "No model is connected, so the rehearsal answers. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or give --base-url."
+            )
 
     def event(self, event: AgentEvent) -> None:
         """Tell what is worth a line."""
