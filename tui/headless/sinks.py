@@ -14,6 +14,10 @@ from tui.streams import say, write_bytes
 
 __all__ = ["JsonSink", "Sink", "TextSink"]
 
+_REHEARSAL = (
+    "No model is connected, so the rehearsal answers. "
+    "Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or give --base-url and --model."
+)
 _PRINTED = ("answered", "length", "refusal")
 """After these what the model said last is an answer, whole or cut; after others it would look like one."""
 
@@ -40,9 +44,7 @@ class TextSink:
     def begin(self, opened: Opened) -> None:
         """Name the model that is not a real one, so that nobody takes its words for more."""
         if opened.model.provider == "rehearsal":
-            say(
-                "No model is connected, so the rehearsal answers. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or give --base-url."
-            )
+            say(_REHEARSAL)
 
     def event(self, event: AgentEvent) -> None:
         """Tell what is worth a line."""
