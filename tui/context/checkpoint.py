@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from tui.context.estimate import Calibration, Measure, measure_message, measure_text
+from tui.context.estimate import Calibration, Measure, call_text, measure_message, measure_text
 from tui.context.render import TASK_LIMIT, Words
 from tui.context.requests import Requests
 from tui.context.view import effective, prompt_message
@@ -448,9 +448,7 @@ def _failures(covered: Sequence[Entry], previous: Checkpoint | None) -> tuple[Fa
 
 
 def _shown_arguments(call: ToolCall | None) -> str:
-    if call is None:
-        return ""
-    return _one_line(call.raw or msgspec.json.encode(call.arguments).decode(), _ARGUMENTS_SHOWN)
+    return "" if call is None else _one_line(call_text(call), _ARGUMENTS_SHOWN)
 
 
 def _one_line(text: str, most: int) -> str:

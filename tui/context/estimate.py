@@ -7,6 +7,7 @@ has a factor per model, learned from the usage figures the provider reports.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 
@@ -22,11 +23,13 @@ from tui.messages import (
     ToolCall,
     ToolResult,
     ToolSpec,
+    clean,
 )
 
 __all__ = [
     "Calibration",
     "Measure",
+    "call_text",
     "estimate_message",
     "estimate_text",
     "estimate_tools",
@@ -135,7 +138,7 @@ def _measure_part(part: Text | Attachment | Image | Thinking | ToolCall | Refusa
         case Thinking():
             return measure_text(part.text or part.redacted)
         case ToolCall():
-            return measure_text(part.name) + measure_text(part.raw or _json(part.arguments)) + Measure(text=_PER_CALL)
+            return measure_text(part.name) + measure_text(call_text(part)) + Measure(text=_PER_CALL)
 
 
 def measure_tools(tools: tuple[ToolSpec, ...], *, short: bool = False) -> Measure:
@@ -149,7 +152,13 @@ def measure_tools(tools: tuple[ToolSpec, ...], *, short: bool = False) -> Measur
 
 
 def _json(value: object) -> str:
-    return msgspec.json.encode(value).decode()
+    """Return the JSON text of any decoded value; cannot raise on a lone surrogate or a large number."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def call_text(call: ToolCall) -> str:
+    """Return the argument text of a call as it is sent, or as it came where it was no JSON."""
+    return clean(call.raw or _json(call.arguments))
 
 
 def estimate_text(text: str) -> int:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from tui.log.entries import CarriedRequest, Checkpoint, Entry, Pinned, Prompt, Reference, TaskSet
+from tui.messages import clean
 
 __all__ = [
     "PREFIX",
@@ -45,7 +46,7 @@ Words: TypeAlias = Callable[[Reference], str | None]
 
 def sha256_of(text: str) -> str:
     """Return the sha256 of a text's UTF-8 bytes, in hex."""
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(clean(text).encode()).hexdigest()
 
 
 def words_of(entry: Entry) -> str | None:
@@ -66,7 +67,7 @@ def reference_to(entry: Entry) -> Reference:
     words = words_of(entry)
     if words is None:
         raise ValueError(f"an entry of kind {entry.kind} has no words to refer to")
-    return Reference(entry.id, entry.depth, sha256_of(words), len(words.encode()))
+    return Reference(entry.id, entry.depth, sha256_of(words), len(clean(words).encode()))
 
 
 def references(checkpoint: Checkpoint) -> tuple[Reference, ...]:

@@ -94,7 +94,7 @@ def follow(state: Requests, entry: Entry) -> Requests:
         case Settled(reason="handoff"):
             return msgspec.structs.replace(state, waits=entry.depth)
         case Settled(reason="answered"):
-            return _answered(state)
+            return _answered(state, entry.depth)
         case _:
             return state
 
@@ -116,11 +116,11 @@ def _ended(requests: tuple[CarriedRequest, ...]) -> tuple[CarriedRequest, ...]:
     return tuple(msgspec.structs.replace(request, live=False) if request.live else request for request in requests)
 
 
-def _answered(state: Requests) -> Requests:
+def _answered(state: Requests, depth: int) -> Requests:
     """Mark what the exchange was about; a talk beside a waiting handoff answers nothing of what waits."""
     newest = tuple(
         msgspec.structs.replace(request, live=False, open=False)
-        if request.live and request.words.depth > state.waits
+        if request.live and state.waits < request.words.depth < depth
         else request
         for request in state.newest
     )

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from tui.context.checkpoint import SUMMARY_LIMIT, Budget, Plan
-from tui.context.estimate import estimate_text, measure_text
+from tui.context.estimate import call_text, estimate_text, measure_text
 from tui.context.validate import describe_image
 from tui.log.entries import Answer, Checkpoint, Entry, HandoffError, Origin, Prompt, Result
 from tui.messages import (
@@ -30,6 +30,7 @@ from tui.messages import (
     ToolResult,
     Usage,
     UserMessage,
+    clean,
 )
 
 __all__ = [
@@ -118,7 +119,7 @@ def serialise(entries: Sequence[Entry]) -> Iterator[str]:
 
 
 def _block(who: str, lines: Sequence[str]) -> str:
-    return "\n".join((f"[{who}]", *lines))
+    return clean("\n".join((f"[{who}]", *lines)))
 
 
 def _cut(text: str, most: int = _SHOWN) -> str:
@@ -146,7 +147,7 @@ def _answer_part(part: Text | Thinking | ToolCall | Refusal) -> str:
         case Thinking():
             return ""
         case ToolCall():
-            return f"(calls {part.name} {_cut(part.raw or msgspec.json.encode(part.arguments).decode())})"
+            return f"(calls {part.name} {_cut(call_text(part))})"
 
 
 def _result(message: ToolResult) -> str:
