@@ -91,7 +91,7 @@ class _Table:
         self.natural: list[int] = [1] * len(self.align)
 
 
-class StreamDoc:
+class _Freezer:
     """Rows of a growing text: `frozen` never change, `open` grow until their block ends, `tail` is always new."""
 
     def __init__(self, width: int, look: Look) -> None:
@@ -125,50 +125,6 @@ class StreamDoc:
     def source(self) -> str:
         """The sanitised text so far."""
         return "".join(self._parts)
-
-    def feed(self, text: str) -> None:
-        """Add text; any cutting of a text gives the same rows at the end."""
-        text = self._sanitiser.feed(text)
-        if not text:
-            return
-        self._parts.append(text)
-        self._size += len(text)
-        self._rest += text
-        if self._size > MAX_MARKDOWN:
-            self._show_all_raw()
-            return
-        while self._advance():
-            pass
-        self._show()
-
-    def finish(self) -> list[Row]:
-        """Return the rows of the whole text, as `render_markdown` gives them."""
-        # A link reference definition may change what was frozen before it came.
-        if self._too_long or "]:" in self.source:
-            rows = render_markdown(self.source, self.width, self.look)
-        else:
-            rows = self._finished()
-        self.frozen, self.open, self.tail = rows, [], []
-        self._rest = ""
-        self._mode = None
-        return rows
-
-    def _finished(self) -> list[Row]:
-        if isinstance(self._mode, _Fence):
-            lines = [*self._mode.lines, *([self._mode.content(self._rest)] if self._rest else [])]
-            if self._rest and self._mode.close.fullmatch(self._rest):
-                lines.pop()
-            self._freeze_rows(
-                code_rows("\n".join(lines) + "\n" * bool(lines), self._mode.language, self.width, self.look)
-            )
-        else:
-            if isinstance(self._mode, _Table):
-                self._rest += "\n"
-                if not self._advance_table(self._mode):
-                    self._end_table()
-            for block in groups(parse(self._rest)):
-                self._freeze(block)
-        return self.frozen
 
     # -- freezing ------------------------------------------------------------------------------
 
@@ -333,6 +289,54 @@ class StreamDoc:
         self._mode = None
         self._freeze_rows(rows)
         self._seen = 0
+
+
+class StreamDoc(_Freezer):
+    """A text that is still being written, as rows."""
+
+    def feed(self, text: str) -> None:
+        """Add text; any cutting of a text gives the same rows at the end."""
+        text = self._sanitiser.feed(text)
+        if not text:
+            return
+        self._parts.append(text)
+        self._size += len(text)
+        self._rest += text
+        if self._size > MAX_MARKDOWN:
+            self._show_all_raw()
+            return
+        while self._advance():
+            pass
+        self._show()
+
+    def finish(self) -> list[Row]:
+        """Return the rows of the whole text, as `render_markdown` gives them."""
+        # A link reference definition may change what was frozen before it came.
+        if self._too_long or "]:" in self.source:
+            rows = render_markdown(self.source, self.width, self.look)
+        else:
+            rows = self._finished()
+        self.frozen, self.open, self.tail = rows, [], []
+        self._rest = ""
+        self._mode = None
+        return rows
+
+    def _finished(self) -> list[Row]:
+        if isinstance(self._mode, _Fence):
+            lines = [*self._mode.lines, *([self._mode.content(self._rest)] if self._rest else [])]
+            if self._rest and self._mode.close.fullmatch(self._rest):
+                lines.pop()
+            self._freeze_rows(
+                code_rows("\n".join(lines) + "\n" * bool(lines), self._mode.language, self.width, self.look)
+            )
+        else:
+            if isinstance(self._mode, _Table):
+                self._rest += "\n"
+                if not self._advance_table(self._mode):
+                    self._end_table()
+            for block in groups(parse(self._rest)):
+                self._freeze(block)
+        return self.frozen
 
     # -- the part that may still change ----------------------------------------------------------
 

@@ -20,8 +20,8 @@ __all__ = ["Transcript"]
 
 FRAME = 1 / 30
 """Seconds between two flushes of a stream."""
-FLUSH_CHARS = 8_000
-"""Characters one flush reads at most (some 15 ms): a backlog is taken in portions."""
+FLUSH_CHARS = 4_000
+"""Characters one flush reads at most (some 10 ms): a backlog is taken in portions."""
 
 
 class Transcript(DocumentView):
@@ -119,6 +119,11 @@ class Transcript(DocumentView):
         """Add live output of a running call; only its end is kept."""
         self._progress[call_id] = self._progress.get(call_id, "")[-20_000:] + text
         self._wake()
+
+    @property
+    def backlog(self) -> int:
+        """Characters that came and are not shown yet."""
+        return sum(map(len, self._pending))
 
     def flush(self) -> None:
         """Show what came since the last frame, as much as a frame can take."""
