@@ -61,6 +61,20 @@ def test_random_structure(parts: list[str], sizes: list[int]) -> None:
     assert streamed(text, 30, sizes) == whole(text, 30)
 
 
+LINES = [
+    "# h", "> q", ">", "> - x", "> ```", "- a", "  b", "    c", "1. x", "2. y", "   - z", "```", "~~~", "  ```",
+    "| a | b |", "|---|---|", "| 1 |", "===", "---", "***", "text", "", "", "* s", "+ p", "-", "> > d", "    code",
+    "[r]: http://x", "[r]", "- ```", "  ~~~", "3) k", "<div>", "a | b", "--- | ---", ">text", "10. ten", "\ttab",
+]  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.sampled_from(LINES), min_size=2, max_size=25), PIECES, st.booleans())
+def test_random_lines(lines: list[str], sizes: list[int], ended: bool) -> None:
+    text = "\n".join(lines) + "\n" * ended
+    assert streamed(text, 40, sizes) == whole(text, 40)
+
+
 @pytest.mark.parametrize("text", NASTY)
 def test_no_row_is_wider_than_asked(text: str) -> None:
     for width in (24, 40):

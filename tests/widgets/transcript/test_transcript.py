@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
@@ -297,3 +299,9 @@ async def test_live_output_of_a_tool() -> None:
         assert rows(transcript)[1:4] == [" ├─ bash  make  …", " │   20%", " │   red [/red]"]
 
     await play(act)
+
+
+def test_the_first_paint_needs_no_parser_and_no_lexer() -> None:
+    code = "import sys, tui.widgets.transcript; print({'markdown_it', 'pygments', 'httpx'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

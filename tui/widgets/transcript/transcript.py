@@ -83,10 +83,10 @@ class Transcript(DocumentView):
 
     def apply(self, changes: Sequence[Change]) -> None:
         """Show what an entry changed. A finished answer takes the place of what was streamed for it."""
-        self._drain()
         for change in changes:
             block = change.block
             if isinstance(change, Added) and isinstance(block, AnswerBlock | ThinkingBlock):
+                self._drain()
                 self._live.pause()
                 if self._live.take_over(block):
                     continue
@@ -111,6 +111,7 @@ class Transcript(DocumentView):
 
     def stream_end(self, changes: Sequence[Change] = ()) -> None:
         """End the answer. `changes` are those of its entry; what they do not take over goes away."""
+        self._drain()
         self.apply(changes)
         self._live.end()
         self._grow(0)
