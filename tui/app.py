@@ -48,20 +48,20 @@ class ClewApp(App[int], inherit_bindings=False):
     def __init__(self, options: AppOptions) -> None:
         # Textual takes NO_COLOR out of the environment when it starts: look first.
         options = msgspec.structs.replace(options, environ=dict(options.environ))
-        super().__init__(driver_class=TerminalDriver)
+        instead = fallback_name(options.environ)
+        wanted = instead if "NO_COLOR" in options.environ else options.theme
+        name, theme, notice = choose_theme(wanted, options.theme_folders, instead)
+        super().__init__(driver_class=TerminalDriver, ansi_color=theme.ansi or None)
         self.options = options
         self.session_id = ""
         """The session to resume with, once there is one that is kept."""
         self.failure: Exception | None = None
         """What ended the app, if that was an error."""
-        instead = fallback_name(options.environ)
-        wanted = instead if "NO_COLOR" in options.environ else options.theme
-        name, theme, notice = choose_theme(wanted, options.theme_folders, instead)
         self._notices = (*options.notices, *([notice] if notice else []))
         self.register_theme(theme.textual(name))
         self.theme = name
         self._main = MainScreen(options, look_of(options.environ, theme.styles()))
-        self._scope = anyio.CancelScope()
+        self._scope: anyio.CancelScope | None = None
         self._renewed = False
         self._status = 0
         self._leaving = False
@@ -88,11 +88,11 @@ class ClewApp(App[int], inherit_bindings=False):
     async def _hold_sessions(self) -> None:
         """Hold one session after the other until the person leaves. The one task that ever touches them."""
         options = await to_thread.run_sync(_late_options, self.options.session)
-        fresh = True
-        while fresh:
+        going_on = True
+        while going_on and not self._leaving:
             with anyio.CancelScope() as self._scope:
                 await self._hold_session(options)
-            fresh, self._renewed = self._renewed and not self._leaving, False
+            going_on, self._renewed = self._renewed, False
             options = _new_session(options)
         self.exit(self._status)
 
@@ -133,7 +133,7 @@ class ClewApp(App[int], inherit_bindings=False):
             self.exit(self._status)
             return
         self._leaving = True
-        self._scope.cancel()
+        self._end_session()
 
     async def action_quit(self) -> None:
         """Leave, as Textual calls it."""
@@ -160,7 +160,11 @@ class ClewApp(App[int], inherit_bindings=False):
 
     def _renew(self) -> None:
         self._renewed = True
-        self._scope.cancel()
+        self._end_session()
+
+    def _end_session(self) -> None:
+        if self._scope is not None:
+            self._scope.cancel()
 
     def _theme_names(self) -> tuple[str, ...]:
         return tuple(sorted({path.stem for folder in self.options.theme_folders for path in folder.glob("*.toml")}))
@@ -170,6 +174,7 @@ class ClewApp(App[int], inherit_bindings=False):
         if not notice:
             self.register_theme(theme.textual(found))
             self.theme = found
+            self.ansi_color = theme.ansi or None
             self._main.feed.restyle(theme.styles())
         return notice or f"The theme is {found}"
 

@@ -13,6 +13,7 @@ from textual.pilot import Pilot
 from tests.app.waiting import until
 from tui.messages import Attachment, Text, UserMessage
 from tui.widgets.editor import Editor
+from tui.widgets.keyboard import TypedBurst
 from tui.widgets.recall import PromptHistory
 
 pytestmark = pytest.mark.anyio
@@ -180,3 +181,21 @@ async def test_emoji_and_combining_marks_are_kept() -> None:
         await pilot.press("enter")
         await until(pilot, lambda: app.sent)
         assert app.sent[0][0].authored == "한국어 👩‍👩‍👧 é"
+
+
+async def test_a_paste_without_brackets_in_many_pieces_is_one_chip() -> None:
+    text = "".join(f"line {n} of a paste\r" for n in range(10_000))
+    async with desk() as (app, pilot):
+        for piece in (text[at : at + 4_095] for at in range(0, len(text), 4_095)):
+            app.editor.post_message(TypedBurst(piece))
+        await until(pilot, lambda: app.editor.draft == text.replace("\r", "\n"))
+        assert app.editor.text.startswith("⟦pasted 10,000 lines · 1⟧")
+        assert app.sent == []
+
+
+async def test_a_line_end_cut_between_two_pieces_is_one_newline() -> None:
+    async with desk() as (app, pilot):
+        for piece in ("first line of a paste\r", "\nsecond line of a paste"):
+            app.editor.post_message(TypedBurst(piece))
+        await until(pilot, lambda: "second" in app.editor.text)
+        assert app.editor.text == "first line of a paste\nsecond line of a paste"

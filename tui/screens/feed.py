@@ -55,6 +55,8 @@ class TranscriptFeed:
 
     def __init__(self, look: Look) -> None:
         self.transcript = Transcript(look.transcript, ascii_only=look.ascii)
+        # The keyboard stays with the editor; a click selects text or folds, it does not take the keys away.
+        self.transcript.can_focus = False
         self.oldest = 0
         """Depth of the oldest entry that is shown; 0 where all are."""
         self._ascii = look.ascii

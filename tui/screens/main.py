@@ -23,6 +23,7 @@ from tui.agent.events import (
     ApprovalClosed,
     EntryAdded,
     Failed,
+    PhaseChanged,
     QueueChanged,
     QueueReturned,
     UsageChanged,
@@ -118,7 +119,7 @@ class MainScreen(Screen[None]):
         """Give the keyboard to the editor."""
         self.editor.gate = self._gate
         self.editor.focus()
-        self._show_hints()
+        self.query_one(KeyHints).show(_BUSY if self.busy else _IDLE)
 
     @property
     def editor(self) -> Editor:
@@ -140,7 +141,7 @@ class MainScreen(Screen[None]):
         self.query_one(StartView).answers(agent.model_info.id, agent.model_info.provider)
         self.set_class(any(isinstance(entry.body, Prompt) for entry in branch), "-talking")
         self.feed.load(branch, agent.model_info.window)
-        for event in (agent.usage, QueueChanged(agent.queue)):
+        for event in (PhaseChanged("idle"), agent.usage, QueueChanged(agent.queue)):
             self.show(event)
         draft = await agent.draft()
         if draft and not self.editor.text:
@@ -174,7 +175,7 @@ class MainScreen(Screen[None]):
             case _:
                 pass
         self.feed.show(event)
-        self._show_hints()
+        self.query_one(KeyHints).show(_BUSY if self.busy else _IDLE)
 
     def note(self, text: str) -> None:
         """Show a word in the status line until the next key."""
@@ -282,6 +283,3 @@ class MainScreen(Screen[None]):
     def action_redraw(self) -> None:
         """Paint everything again (something else wrote to the terminal)."""
         self.refresh(layout=True, repaint=True)
-
-    def _show_hints(self) -> None:
-        self.query_one(KeyHints).show(_BUSY if self.busy else _IDLE)

@@ -6,6 +6,7 @@ through `chips`; the text area below never sees a character it would change.
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable
 from typing import ClassVar, Literal
@@ -19,7 +20,7 @@ from textual.widgets.text_area import Edit, EditResult
 
 from tui.messages import Attachment, Text, UserMessage, clean
 from tui.widgets import chips
-from tui.widgets.burst import QUIET, Burst, Do, KeyKind, quiet, step
+from tui.widgets.burst import LULL, QUIET, Burst, Do, KeyKind, quiet, step
 from tui.widgets.keyboard import TypedBurst
 from tui.widgets.recall import PromptHistory
 
@@ -245,20 +246,20 @@ class Editor(TextArea, inherit_bindings=False):
         event.stop()
         event.prevent_default()
         at = event.time if self._clock is None else self._clock()
-        if isinstance(event, TypedBurst):
-            self._take_burst(event.text, at)
-            return
         self.history.checkpoint()
         self._type(self._standing(chips.pasted(event.text)))
         self.history.checkpoint()
         self._burst = Burst(last=at, pasted=True)
 
-    def _take_burst(self, text: str, at: float) -> None:
+    async def _on_typed_burst(self, event: TypedBurst) -> None:
         """Take a paste that came without brackets; its pieces become one chip where they are large."""
-        before = self._burst
+        event.stop()
+        event.prevent_default()
+        text, before = event.text, self._burst
+        at = event.time if self._clock is None else self._clock()
         state, does = step(before, "text", at)
         self._do(does)
-        if before.carriage and at - before.last < QUIET:
+        if before.carriage and at - before.last < before.lull:
             text = text.removeprefix("\n")
         carriage = text.endswith("\r")
         text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -268,16 +269,17 @@ class Editor(TextArea, inherit_bindings=False):
         run = chips.whole(self.get_text_range(self._run_start, self.cursor_location), self._chips)
         if chips.must_fold(run):
             self.replace(self._standing(run), self._run_start, self.cursor_location, maintain_selection_offset=False)
-        self._burst = Burst(last=at, newlines=state.newlines or "\n" in text, carriage=carriage)
+        self._burst = Burst(last=at, newlines=state.newlines or "\n" in text, carriage=carriage, lull=LULL)
 
     def _run_goes_on(self, before: Burst, at: float) -> bool:
-        return at - before.last < QUIET and self._run_start <= self.cursor_location
+        return at - before.last < before.lull and self._run_start <= self.cursor_location
 
     def _standing(self, text: str) -> str:
         """Return what stands for `text` in the editor: itself, or a chip."""
         if not chips.must_fold(text):
             return text
-        word = chips.label(text, len(self._chips) + 1)
+        words = (chips.label(text, number) for number in itertools.count(1))
+        word = next(word for word in words if self._chips.get(word, text) == text)
         self._chips = {**self._chips, word: text}
         return word
 

@@ -25,7 +25,7 @@ __all__ = ["Piece", "Splitter", "TerminalDriver", "TypedBurst"]
 _START, _END = "\x1b[200~", "\x1b[201~"
 _RUN = re.compile(r"[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]{24,}")
 """Plain text that no hand types between two reads."""
-_EVENT_TYPE = re.compile(r"(\x1b\[[\d:]*;\d+):(\d)(.*)", re.DOTALL)
+_EVENT_TYPE = re.compile(r"(\x1b\[[\d:]*;\d+):(\d)((?:;[\d:]*)?[u~A-S])")
 _READ = 65_536
 _OPEN = re.compile(r"\x1b(?:\[[^\x1b@-~]*|O|[\]PX^_][^\x07\x1b]*|[^\x1b@-~]*)\Z")
 """Keys that end within a sequence: what comes next belongs to it."""
@@ -144,6 +144,26 @@ class _Parser(XTermParser):
 
 class TerminalDriver(LinuxDriver):
     """Reads the terminal in large pieces; bytes that are no UTF-8 become U+FFFD instead of an error."""
+
+    _ended = False
+
+    def start_application_mode(self) -> None:
+        """Take the terminal over."""
+        self._ended = False
+        super().start_application_mode()
+
+    def stop_application_mode(self) -> None:
+        """Give the terminal back."""
+        super().stop_application_mode()
+        self._ended = True
+
+    def disable_input(self) -> None:
+        """Stop reading; not again once the terminal is given back.
+
+        The mouse must not be switched off after the main screen has come back (copilot-cli#3876).
+        """
+        if not self._ended:
+            super().disable_input()
 
     def run_input_thread(self) -> None:
         """Wait for input and dispatch events until the app ends."""

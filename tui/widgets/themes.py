@@ -81,7 +81,8 @@ class ThemeFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def _derived(self) -> dict[str, str]:
         c = self.chrome
-        cursor = {} if self.ansi else {"input-cursor-background": c.accent, "input-cursor-foreground": c.background}
+        ansi = {"ansi-background": "ansi_default", "ansi-foreground": "ansi_default"}
+        cursor = ansi if self.ansi else {"input-cursor-background": c.accent, "input-cursor-foreground": c.background}
         return {
             **cursor,
             "input-selection-background": c.selection,
