@@ -14,6 +14,7 @@ from tui.context.gate import (
     CompactionMode,
     GateFacts,
     Verdict,
+    act_at_hard,
     is_latched,
     judge_batch,
     judge_latch,
@@ -205,3 +206,54 @@ def test_a_call_that_ran_words_or_the_person_end_the_row() -> None:
 
 def test_state_after_a_batch_without_notes_is_the_state_before() -> None:
     assert judge(call("a")).state == Handoff(done=3)
+
+
+# --- what the program does by itself --------------------------------------------------------------
+
+
+def act(
+    *,
+    mode: CompactionMode = "self",
+    latched: bool = True,
+    compactable: bool = True,
+    refused: int = 3,
+    has_tools: bool = True,
+    checkpoint: Checkpoint | None = None,
+    progress: bool = False,
+) -> str:
+    return act_at_hard(
+        mode=mode,
+        latched=latched,
+        compactable=compactable,
+        refused=refused,
+        has_tools=has_tools,
+        checkpoint=checkpoint,
+        progress=progress,
+    )
+
+
+def test_three_refused_answers_or_no_tools_or_mode_auto_make_one_checkpoint_without_a_note() -> None:
+    assert act() == "checkpoint"
+    assert act(refused=0, has_tools=False) == "checkpoint"
+    assert act(refused=0, mode="auto") == "checkpoint"
+
+
+def test_the_model_has_its_turns_first() -> None:
+    assert act(refused=2) == ""
+    assert act(latched=False) == ""
+    assert act(mode="off", refused=9) == ""
+
+
+def test_at_hard_again_without_new_work_it_ends() -> None:
+    hard = msgspec.structs.replace(made(), origin="hard", barren=1)
+    assert act(checkpoint=hard) == "context-full"
+    assert act(checkpoint=hard, progress=True) == "checkpoint"
+
+
+@pytest.mark.parametrize(("barren", "ends"), [(4, "checkpoint"), (5, "context-full")])
+def test_cmp09_cmp10_five_checkpoints_in_a_row_without_progress_are_the_most(barren: int, ends: str) -> None:
+    assert act(checkpoint=msgspec.structs.replace(made(), barren=barren)) == ends
+
+
+def test_nothing_compactable_at_hard_is_a_dead_end_and_said() -> None:
+    assert act(compactable=False) == "context-full"

@@ -198,7 +198,9 @@ class Calibration(msgspec.Struct, frozen=True):
 
     def tokens(self, measure: Measure) -> int:
         """Return the calibrated tokens of a measure; images are taken as they are."""
-        return round(sum(f * n for f, n in zip(self.factors, measure.classes, strict=True))) + measure.images
+        text, digits, wide, other = self.factors
+        scaled = text * measure.text + digits * measure.digits + wide * measure.wide + other * measure.other
+        return round(scaled) + measure.images
 
 
 def learn(calibration: Calibration, measure: Measure, reported: int) -> Calibration:

@@ -20,10 +20,13 @@ from tui.messages import Text, ToolCall, ToolResult
 
 __all__ = [
     "FREE_TOOLS",
+    "MOST_BARREN",
     "MOST_REFUSED_ANSWERS",
+    "AtHard",
     "CompactionMode",
     "GateFacts",
     "Verdict",
+    "act_at_hard",
     "is_latched",
     "judge_batch",
     "judge_latch",
@@ -38,6 +41,11 @@ FREE_TOOLS = frozenset({"context_info", "recall"})
 _COMPACT = "self_compact"
 MOST_REFUSED_ANSWERS = 3
 """Answers in a row with all calls refused, before the program acts by itself."""
+
+
+MOST_BARREN = 5
+"""Checkpoints in a row without progress between them (a setting), before the exchange ends as context-full."""
+AtHard: TypeAlias = Literal["", "checkpoint", "context-full"]
 
 
 class GateFacts(msgspec.Struct, frozen=True):
@@ -193,6 +201,30 @@ def judge_latch(
     if not latched and level is Level.HARD and compactable:
         return Latch(on=True, tokens=tokens, hard=hard)
     return None
+
+
+def act_at_hard(
+    *,
+    mode: CompactionMode,
+    latched: bool,
+    compactable: bool,
+    refused: int,
+    has_tools: bool,
+    checkpoint: Checkpoint | None,
+    progress: bool,
+    most_barren: int = MOST_BARREN,
+) -> AtHard:
+    """Return what the program does by itself at hard: a checkpoint without a note, or give up; empty is nothing.
+
+    `refused` counts answers in a row (`refused_answers`); `checkpoint` is the one in force and `progress` whether
+    a call ran well or the person wrote since it. Never twice without new content: that loop is a dead end.
+    """
+    waits = mode == "self" and has_tools and refused < MOST_REFUSED_ANSWERS
+    if mode == "off" or not latched or waits:
+        return ""
+    if checkpoint is not None and not progress and (checkpoint.origin == "hard" or checkpoint.barren >= most_barren):
+        return "context-full"
+    return "checkpoint" if compactable else "context-full"
 
 
 def refused_answers(entries: Sequence[Entry]) -> int:
