@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -17,6 +18,7 @@ from tests.widgets.transcript.entries import SESSION
 from tui.widgets.transcript import Added, BlockBuilder, Transcript, fold
 from tui.widgets.transcript.blocks import AnswerBlock, Block, NoticeBlock, PromptBlock, ToolBlock
 
+ROOT = Path(__file__).parents[3]
 ASYNC = pytest.mark.anyio
 
 
@@ -303,5 +305,5 @@ async def test_live_output_of_a_tool() -> None:
 
 def test_the_first_paint_needs_no_parser_and_no_lexer() -> None:
     code = "import sys, tui.widgets.transcript; print({'markdown_it', 'pygments', 'httpx'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
