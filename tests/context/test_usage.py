@@ -8,7 +8,7 @@ from tests.context.history import answer, branch, call, prompt, result
 from tui.context.bar import bar_text
 from tui.context.estimate import Calibration, Measure, learn, measure_message, measure_text
 from tui.context.thresholds import Level, Thresholds, level_of
-from tui.context.usage import ContextUsage, clamp_output, measure_usage
+from tui.context.usage import ContextUsage, clamp_output, fits, measure_usage
 from tui.log.entries import Checkpoint, Entry, Handoff, Note, Prompt, ResumedFrom
 from tui.messages import Image, Message, StopReason, Text, Usage, UserMessage
 
@@ -184,6 +184,12 @@ def test_output_is_clamped_to_what_is_left() -> None:
     assert clamp_output(8_192, ContextUsage(199_000, 0, WINDOW, "reported", 199_000)) == 1_000
     assert clamp_output(8_192, ContextUsage(None, 0, WINDOW, "unknown", 195_000)) == 5_000
     assert clamp_output(8_192, ContextUsage(250_000, 0, WINDOW, "reported", 250_000)) == 1
+
+
+def test_what_cannot_fit_is_known_before_it_is_sent() -> None:
+    assert fits(ContextUsage(199_900, 0, WINDOW, "reported", 199_900))
+    assert not fits(ContextUsage(199_990, 0, WINDOW, "reported", 199_990))
+    assert not fits(ContextUsage(None, 0, WINDOW, "unknown", 250_000))
 
 
 def test_text_parts_are_what_is_measured() -> None:

@@ -9,7 +9,7 @@ from tests.context.history import answer, answered, branch, branches, call, prom
 from tests.context.strict import faults
 from tui.context.validate import ViewLimits, validate
 from tui.context.view import EFFECTS_UNKNOWN, NOT_STARTED, project, prompt_message
-from tui.log.entries import Answer, Entry, Notice, Prompt, ToolStarted
+from tui.log.entries import Answer, Checkpoint, Entry, Notice, Prompt, ToolStarted
 from tui.messages import (
     AssistantMessage,
     Attachment,
@@ -47,6 +47,16 @@ def test_authored_words_stay_in_one_piece_byte_for_byte() -> None:
         "".join(words),
         "<attached name=\"a 'b' .txt\">\nafter\n</attached>",
     ]
+
+
+def test_the_same_prompt_gives_the_same_message_so_that_it_is_measured_once() -> None:
+    message = UserMessage((Attachment("a", "b" * 1_000), Text("look")))
+    assert prompt_message(message) is prompt_message(message)
+
+
+def test_the_same_checkpoint_gives_the_same_message() -> None:
+    entries = branch(prompt("task"), answer("ok"), Checkpoint("manual", "e0", "e1", 1, "summary"))
+    assert project(entries)[0] is project(entries)[0]
 
 
 def test_an_image_keeps_its_place_beside_the_words() -> None:

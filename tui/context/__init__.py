@@ -1,4 +1,5 @@
-"""Context: what the model sees and how full it is. Pure functions of the branch.
+"""Context: what the model sees, how full it is, and the handoff. Pure functions of the branch.
 
-In: entries. Out: the view, usage, thresholds, the bar, the handoff. No clock, no file, no network.
+In: entries, model facts, ids. Out: the view, usage, thresholds, the bar, decisions and effects. No clock,
+no network; the only files read are templates, and only by `templates`.
 """

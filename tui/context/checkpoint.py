@@ -62,6 +62,7 @@ _FREE_PERCENT = 30
 _GAIN = 20
 """A checkpoint must make the view at least this fraction (1/20) of the window smaller."""
 _LATER_BYTES = 16_000
+_LATER_MOST = 64
 _FILES = 200
 _FAILURES = 5
 _ARGUMENTS_SHOWN = 200
@@ -283,7 +284,7 @@ def _later(
     bytes_left = min(_LATER_BYTES, budget.window // 4)
     shown = tokens = 0
     for request in later:
-        if request.words.size > bytes_left:
+        if request.words.size > bytes_left or len(stored) >= _LATER_MOST:
             continue  # one huge message must not take older corrections with it
         bytes_left -= request.words.size
         stored.append(request)

@@ -17,7 +17,7 @@ from tui.context.view import messages_of, project
 from tui.log.entries import Answer, Checkpoint, Entry, ResumedFrom
 from tui.messages import Message, StopReason
 
-__all__ = ["ContextUsage", "Source", "clamp_output", "measure_usage"]
+__all__ = ["ContextUsage", "Source", "clamp_output", "fits", "measure_usage"]
 
 Source: TypeAlias = Literal["reported", "estimated", "unknown"]
 Measurer: TypeAlias = Callable[[Message], Measure]
@@ -27,6 +27,7 @@ _ENDED = frozenset(
 )
 """The provider saw the request through: its figures are final."""
 _BELIEVED_PERCENT = 60
+_LEAST_OUTPUT = 64
 
 
 class ContextUsage(msgspec.Struct, frozen=True):
@@ -138,10 +139,16 @@ def _doubt(reported: int, estimate: int, images: Callable[[], int]) -> str:
     )
 
 
+def fits(usage: ContextUsage) -> bool:
+    """Whether the next request can be sent at all: some room is left for the answer."""
+    used = usage.tokens if usage.tokens is not None else usage.estimate
+    return used + _LEAST_OUTPUT <= usage.window
+
+
 def clamp_output(most: int, usage: ContextUsage) -> int:
     """Return how many tokens the answer may have: at most what is left of the window, at least 1 to ask for.
 
-    A request whose estimate fills the window must not be sent at all; the caller checks `estimate`.
+    A request that fills the window must not be sent at all: see `fits`.
     """
     used = usage.tokens if usage.tokens is not None else usage.estimate
     return max(1, min(most, usage.window - used))

@@ -8,6 +8,7 @@ images are within limits. So no history can brick a session.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
@@ -82,13 +83,20 @@ def _mend(message: Message, limits: ViewLimits, verdicts: Iterator[str]) -> Mess
     match message:
         case UserMessage():
             parts = tuple(_user_part(part, verdicts) for part in message.content)
-            return UserMessage(content=_spoken(parts) or (Text(_EMPTY_PROMPT),))
+            spoken = _spoken(parts) or (Text(_EMPTY_PROMPT),)
+            return message if _untouched(spoken, message.content) else UserMessage(content=spoken)
         case ToolResult():
             parts = tuple(_result_part(part, verdicts) for part in message.content)
             kept = tuple(part for part in parts if not isinstance(part, Text) or part.text.strip())
-            return msgspec.structs.replace(message, content=kept or (Text(NO_OUTPUT),))
+            kept = kept or (Text(NO_OUTPUT),)
+            return message if _untouched(kept, message.content) else msgspec.structs.replace(message, content=kept)
         case AssistantMessage():
             return _mend_answer(message, limits)
+
+
+def _untouched(new: Sequence[object], old: Sequence[object]) -> bool:
+    """Whether all parts are the very same: then the message itself is sent, and what is known of it still holds."""
+    return len(new) == len(old) and all(map(operator.is_, new, old))
 
 
 def _spoken(parts: tuple[_UserPart, ...]) -> tuple[_UserPart, ...]:
@@ -100,7 +108,9 @@ def _user_part(part: _UserPart, verdicts: Iterator[str]) -> _UserPart:
         case Text():
             return _clean_text(part)
         case Attachment():
-            return msgspec.structs.replace(part, name=clean(part.name), text=clean(part.text))
+            name, text = clean(part.name), clean(part.text)
+            same = name == part.name and text == part.text
+            return part if same else Attachment(name=name, text=text)
         case Image():
             return _image(part, verdicts)
 
@@ -111,7 +121,7 @@ def _result_part(part: Text | Image, verdicts: Iterator[str]) -> Text | Image:
 
 def _clean_text(part: Text) -> Text:
     text = clean(part.text)
-    return part if text is part.text else Text(text)
+    return part if text == part.text else Text(text)
 
 
 def _mend_answer(message: AssistantMessage, limits: ViewLimits) -> AssistantMessage:
@@ -122,7 +132,7 @@ def _mend_answer(message: AssistantMessage, limits: ViewLimits) -> AssistantMess
         # Reasoning alone is no answer for a server: "must contain content or tool_calls" (LLMKube#935).
         parts = ()
     kept = tuple(part for part in parts if not isinstance(part, Text) or part.text.strip())
-    return msgspec.structs.replace(message, content=kept) if kept != message.content else message
+    return message if _untouched(kept, message.content) else msgspec.structs.replace(message, content=kept)
 
 
 def _encodes(part: Thinking) -> bool:
@@ -141,10 +151,15 @@ def _answer_part(part: Text | Thinking | ToolCall | Refusal) -> Text | Thinking 
         case Refusal():
             return Text(clean(part.text))
         case ToolCall():
-            arguments: dict[str, Json] = clean_json(part.arguments)
-            return msgspec.structs.replace(
-                part, name=clean(part.name) or _NAMELESS, arguments=arguments, raw=clean(part.raw)
-            )
+            return _clean_call(part)
+
+
+def _clean_call(part: ToolCall) -> ToolCall:
+    arguments: dict[str, Json] = clean_json(part.arguments)
+    name, raw = clean(part.name) or _NAMELESS, clean(part.raw)
+    if (name, raw) == (part.name, part.raw) and arguments == part.arguments:
+        return part
+    return msgspec.structs.replace(part, name=name, arguments=arguments, raw=raw)
 
 
 # --- images -------------------------------------------------------------------------------------
@@ -238,9 +253,9 @@ def _answer_with_results(
         seen.add(call.id)
         parts.append(call)
         given = results.get((place, number)) or ToolResult(call.id, call.name, (Text(NO_RESULT),), is_error=True)
-        following.append(msgspec.structs.replace(given, call_id=call.id, name=call.name))
-    content = tuple(parts)
-    yield message if content == message.content else msgspec.structs.replace(message, content=content)
+        fits = (given.call_id, given.name) == (call.id, call.name)
+        following.append(given if fits else msgspec.structs.replace(given, call_id=call.id, name=call.name))
+    yield message if _untouched(parts, message.content) else msgspec.structs.replace(message, content=tuple(parts))
     yield from following
 
 

@@ -7,10 +7,11 @@ is repaired here beyond what the log itself says; `validate` has the last word b
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 import msgspec
 
-from tui.context.render import render_checkpoint, words_of
+from tui.context.render import references, render_checkpoint, words_of
 from tui.log.entries import Answer, Checkpoint, Entry, Prompt, Reference, Result, ResumedFrom, ToolStarted
 from tui.messages import (
     AssistantMessage,
@@ -79,8 +80,15 @@ def project(
     later = tuple(messages_of(effective(entries, found)))
     if found is None or not isinstance(found.body, Checkpoint):
         return later
-    text = render_checkpoint(found.body, _Words(entries, words or {}).read)
-    return (UserMessage(content=(Text(text),)), *later)
+    read = _Words(entries, words or {}).read
+    said = tuple((reference, read(reference)) for reference in references(found.body))
+    return (_checkpoint_message(found.body, said), *later)
+
+
+@lru_cache(maxsize=16)
+def _checkpoint_message(checkpoint: Checkpoint, said: tuple[tuple[Reference, str | None], ...]) -> UserMessage:
+    """Return the same message for the same checkpoint: it is rendered, and measured, once and not for each request."""
+    return UserMessage((Text(render_checkpoint(checkpoint, dict(said).get)),))
 
 
 class _Words:
@@ -147,6 +155,12 @@ def prompt_message(message: UserMessage) -> UserMessage:
     """Return a prompt as it is sent: the authored words in one piece, byte for byte, attached matter around them."""
     if len(message.content) == 1 and isinstance(message.content[0], Text):
         return message
+    return _arranged(message)
+
+
+@lru_cache(maxsize=256)
+def _arranged(message: UserMessage) -> UserMessage:
+    """Return the same message for the same prompt: a large paste is copied and measured once."""
     before: list[Text | Image] = []
     after: list[Text | Image] = []
     words = [part.text for part in message.content if isinstance(part, Text)]
