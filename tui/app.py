@@ -108,8 +108,12 @@ class ClewApp(App[int], inherit_bindings=False):
                 events = agent.subscribe()
                 await self._main.begin(link)
                 self._send_first()
-                async for event in events:
-                    self._main.show(event)
+                try:
+                    async for event in events:
+                        self._main.show(event)
+                finally:
+                    with anyio.CancelScope(shield=True):
+                        await agent.save_draft(self._main.editor.draft)
         except (LogError, ModelError, OSError) as error:
             self._status = 1
             self._main.show(Failed(str(error)))
