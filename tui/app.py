@@ -60,7 +60,7 @@ class ClewApp(App[int], inherit_bindings=False):
         self._notices = (*options.notices, *([notice] if notice else []))
         self.register_theme(theme.textual(name))
         self.theme = name
-        self._main = MainScreen(options, look_of(options.environ, theme.styles()))
+        self.main = MainScreen(options, look_of(options.environ, theme.styles()))
         self._scope: anyio.CancelScope | None = None
         self._renewed = False
         self._status = 0
@@ -69,7 +69,7 @@ class ClewApp(App[int], inherit_bindings=False):
 
     def get_default_screen(self) -> MainScreen:
         """Return the one screen."""
-        return self._main
+        return self.main
 
     def on_mount(self) -> None:
         """Listen for the system's signals; open the session once the first frame is on the screen."""
@@ -80,9 +80,9 @@ class ClewApp(App[int], inherit_bindings=False):
 
     def _start(self) -> None:
         if self.options.history is not None:
-            self._main.editor.recall = read_history(self.options.history)
+            self.main.editor.recall = read_history(self.options.history)
         for notice in self._notices:
-            self._main.note(notice)
+            self.main.note(notice)
         self.run_worker(self._hold_sessions(), name="session", exclusive=True, exit_on_error=True)
 
     async def _hold_sessions(self) -> None:
@@ -102,24 +102,28 @@ class ClewApp(App[int], inherit_bindings=False):
         from tui.models.base import ModelError
 
         try:
-            async with open_session(options, report=self._main.note) as agent, anyio.create_task_group() as group:
-                link = SessionLink(agent, group, self._main.note)
+            async with open_session(options, report=self.main.note) as agent, anyio.create_task_group() as group:
+                link = SessionLink(agent, group, self.main.note)
                 self.session_id = agent.session_id if options.persist else ""
                 events = agent.subscribe()
-                await self._main.begin(link)
-                self._send_first()
+                begun = False
                 try:
+                    await self.main.begin(link)
+                    begun = True
+                    self._send_first()
                     async for event in events:
-                        self._main.show(event)
+                        self.main.show(event)
                 finally:
-                    with anyio.CancelScope(shield=True):
-                        await agent.save_draft(self._main.editor.draft)
+                    # Leaving before the stored draft was shown must not put an empty one in its place.
+                    if begun or self.main.editor.text:
+                        with anyio.CancelScope(shield=True):
+                            await agent.save_draft(self.main.editor.draft)
         except (LogError, ModelError, OSError) as error:
             self._status = 1
-            self._main.show(Failed(str(error)))
+            self.main.show(Failed(str(error)))
             await anyio.sleep_forever()
         finally:
-            self._main.link = None
+            self.main.link = None
 
     def _send_first(self) -> None:
         """Send what the command line gave, once."""
@@ -128,7 +132,7 @@ class ClewApp(App[int], inherit_bindings=False):
             return
         self._sent = True
         words = (Text(prompt),) if prompt is not None else ()
-        self._main.ask(UserMessage(content=(*attachments, *words)), draft=prompt or "")
+        self.main.ask(UserMessage(content=(*attachments, *words)), draft=prompt or "")
 
     @on(MainScreen.QuitAsked)
     def leave(self) -> None:
@@ -154,7 +158,7 @@ class ClewApp(App[int], inherit_bindings=False):
             read=self._read,
             pick=self._pick,
         )
-        run_command(self._main, event.command, powers)
+        run_command(self.main, event.command, powers)
 
     def _read(self, page: TextPage) -> None:
         self.push_screen(page)
@@ -179,7 +183,7 @@ class ClewApp(App[int], inherit_bindings=False):
             self.register_theme(theme.textual(found))
             self.theme = found
             self.ansi_color = theme.ansi or None
-            self._main.feed.restyle(theme.styles())
+            self.main.feed.restyle(theme.styles())
         return notice or f"The theme is {found}"
 
     def _signalled(self, number: int) -> None:

@@ -144,8 +144,8 @@ class MainScreen(Screen[None]):
         for event in (PhaseChanged("idle"), agent.usage, QueueChanged(agent.queue)):
             self.show(event)
         draft = await agent.draft()
-        if draft and not self.editor.text:
-            self.editor.show_draft(draft)
+        if draft:
+            self.editor.give_back((draft,))
         if not agent.writable:
             self.query_one(Banner).say("This session is open in another window: here it can only be read.", "notice")
 

@@ -1,0 +1,136 @@
+"""Make the pictures of the README: `python -m tests.screenshots`. They show the rehearsal at work, so they never lie.
+
+A small project is made in a folder of its own; the real app opens a real session on it, and what it shows
+is written to `screenshots/`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import tempfile
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from tests.app.waiting import until
+from tui import __version__
+from tui.agent.session import SessionOptions
+from tui.app import ClewApp
+from tui.log.entries import Settled
+from tui.models.factory import ModelChoice
+from tui.resources import themes_folder
+from tui.screens.options import AppOptions
+from tui.widgets.approval import ApprovalPanel
+
+FOLDER = Path(__file__).resolve().parent.parent / "screenshots"
+SIZE = (110, 34)
+FILES = {
+    "README.md": "# shop\n\nPrices, discounts and receipts for a small shop.\n",
+    "shop/prices.py": (
+        "from decimal import Decimal\n\n\ndef price(text: str) -> Decimal:\n"
+        '    """Return the price in `text`."""\n    return Decimal(text)\n\n\n'
+        "def total(prices: list[str]) -> Decimal:\n    return sum(map(price, prices), Decimal(0))\n"
+    ),
+    "tests/test_prices.py": (
+        "from shop.prices import price, total\n\n\ndef test_price():\n    assert price('3.50') + 1 == 4.5\n"
+    ),
+    "pyproject.toml": '[project]\nname = "shop"\nversion = "0.3.0"\n',
+}
+ENVIRON = {"LANG": "C.UTF-8", "TERM": "xterm-256color", "COLORTERM": "truecolor", "PATH": os.environ.get("PATH", "")}
+
+
+class Camera:
+    """Drives the app and takes the pictures."""
+
+    def __init__(self, app: ClewApp, pilot: Pilot[int]) -> None:
+        self._app, self._pilot = app, pilot
+
+    def take(self, name: str) -> None:
+        """Write what the screen shows to `name`.svg."""
+        svg = self._app.export_screenshot(title="clew")
+        # The ids Rich makes are random; a picture changes only when the screen does.
+        svg = re.sub(r"terminal-\d+", "clew", svg)
+        FOLDER.mkdir(exist_ok=True)
+        (FOLDER / f"{name}.svg").write_text(svg, encoding="utf-8", newline="\n")
+
+    async def say(self, text: str) -> None:
+        """Send a prompt."""
+        self._app.main.editor.show_draft(text)
+        self._app.main.editor.action_submit()
+        await until(self._pilot, lambda: self._app.main.busy, "the exchange")
+
+    async def question(self) -> None:
+        """Wait for a question that can be answered."""
+        panel = self._app.main.query_one(ApprovalPanel)
+        await until(self._pilot, lambda: panel.is_painted and panel.ready, "the question")
+        await self._pilot.pause()
+
+    async def settled(self, times: int) -> None:
+        """Wait until so many exchanges are over."""
+
+        def over() -> bool:
+            link = self._app.main.link
+            done = [e for e in link.agent.branch if isinstance(e.body, Settled)] if link is not None else []
+            return len(done) >= times and not self._app.main.busy
+
+        await until(self._pilot, over, "the end of the exchange")
+        await self._pilot.pause()
+
+    async def press(self, *keys: str) -> None:
+        """Press keys."""
+        await self._pilot.press(*keys)
+        await self._pilot.pause()
+
+
+def options(base: Path) -> AppOptions:
+    """Make the project and return the options to open it with."""
+    project = base / "shop"
+    for name, text in FILES.items():
+        path = project / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    environ = {**ENVIRON, "HOME": str(base)}
+    session = SessionOptions(home=base / "data", cwd=project, choice=ModelChoice("rehearsal"), environ=environ)
+    return AppOptions(
+        session=lambda: session,
+        cwd=project,
+        version=__version__,
+        theme_folders=(themes_folder(),),
+        environ=environ,
+    )
+
+
+async def shoot(base: Path) -> None:
+    """Take all pictures."""
+    app = ClewApp(options(base))
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: app.main.link is not None)
+        camera = Camera(app, pilot)
+        await pilot.pause()
+        camera.take("start")
+        await camera.say("What is in this project?")
+        await camera.settled(1)
+        camera.take("session")
+        await camera.say("replace `Decimal(text)` by `Decimal(text.replace(',', '.'))` in shop/prices.py")
+        await camera.question()
+        camera.take("approval")
+        await camera.press("y")
+        await camera.settled(2)
+        camera.take("edit")
+        await camera.press("f1")
+        camera.take("help")
+        await camera.press("escape")
+        app.leave()
+        await until(pilot, lambda: app.main.link is None)
+
+
+def main() -> None:
+    """Take all pictures in a folder that is thrown away."""
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(shoot(Path(folder)))
+
+
+if __name__ == "__main__":
+    main()
