@@ -47,7 +47,7 @@ def run_command(screen: MainScreen, command: Typed, powers: Powers) -> None:
     """Run a command."""
     match command.name:
         case "help":
-            powers.read(TextPage("Help", help_content((("Editor", EDITOR_BINDINGS), ("Everywhere", SCREEN_BINDINGS)))))
+            powers.read(TextPage("Help", help_content((("Everywhere", SCREEN_BINDINGS), ("Editor", EDITOR_BINDINGS)))))
         case "new":
             powers.renew()
         case "model":

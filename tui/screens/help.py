@@ -49,12 +49,11 @@ def key_name(keys: str) -> str:
 def help_content(
     groups: Iterable[tuple[str, Sequence[BindingType]]], commands: Sequence[Command] = COMMANDS
 ) -> Content:
-    """Return keys by group, then commands."""
-    rows: list[Content] = []
-    for title, bindings in groups:
-        rows += [Content.assemble((title, "bold")), *_pairs(_described(bindings)), Content("")]
-    rows.append(Content.assemble(("Commands", "bold")))
+    """Return the commands, then keys by group."""
+    rows: list[Content] = [Content.assemble(("Commands", "bold"))]
     rows += _pairs([(command.usage, command.about) for command in commands])
+    for title, bindings in groups:
+        rows += [Content(""), Content.assemble((title, "bold")), *_pairs(_described(bindings))]
     return Content("\n").join(rows)
 
 

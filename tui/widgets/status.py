@@ -87,7 +87,8 @@ def _doing(status: Status, now: float) -> str:
         left = max(0, math.ceil(status.retry_at - now))
         return f"{one_line(status.retry, 90)}; trying again in {left}s"
     detail = one_line(status.detail, 60)
-    return f"{_WORDS[status.phase]} {detail}" if detail else _WORDS[status.phase]
+    between = ": " if status.phase == "approval" else " "
+    return f"{_WORDS[status.phase]}{between}{detail}" if detail else _WORDS[status.phase]
 
 
 def _facts(status: Status, now: float) -> list[str]:
