@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from tui.context.thresholds import Thresholds
 from tui.log.entries import Entry
 from tui.tools.base import Preview
 
@@ -134,6 +135,11 @@ class UsageChanged(msgspec.Struct, frozen=True, tag="usage"):
     window: int
     source: Literal["reported", "estimated", "unknown"]
     cost: float = 0.0
+    """Dollars so far, as far as prices are known."""
+    thresholds: Thresholds | None = None
+    """None where the configuration is invalid; `problem` then says why."""
+    problem: str = ""
+    """Why the configuration or the provider's report cannot be used."""
 
 
 class Failed(msgspec.Struct, frozen=True, tag="failed"):

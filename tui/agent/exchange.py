@@ -21,13 +21,14 @@ from tui.agent.events import (
     ToolCallGrowing,
 )
 from tui.agent.journal import Journal
-from tui.agent.requests import RequestBuilder
+from tui.agent.requests import RequestBuilder, price
 from tui.agent.settle import cut_calls, settled_by, settled_by_error, steers_due
 from tui.agent.toolrun import ToolRunner
 from tui.log.entries import Answer, Settled
 from tui.messages import AssistantMessage, StopReason, new_id
 from tui.models.base import (
     Connecting,
+    ContextTooLong,
     EmptyAnswer,
     Finished,
     ImageRejected,
@@ -40,7 +41,7 @@ from tui.models.base import (
     ThinkingDelta,
     ToolCallDelta,
 )
-from tui.models.retry import Stop, Wait, decide
+from tui.models.retry import MAX_ATTEMPTS, Stop, Wait, decide
 
 __all__ = ["Exchange", "ExchangeParts"]
 
@@ -135,17 +136,17 @@ class Exchange:
 
     async def _after_error(self, error: ModelError, attempt: int, *, begun: bool) -> Settled | None:
         """Wait and return None where the request is worth another try; else return how the exchange ended."""
+        if isinstance(error, ContextTooLong):
+            self._parts.requests.too_long(error, self._parts.model())
         if isinstance(error, ImageRejected) and self._parts.requests.drop_images():
             return None
         if isinstance(error, EmptyAnswer) and attempt > 1:
-            return settled_by_error(EmptyAnswer(f"{error} It was asked {attempt} times."))
-        if begun and isinstance(error, StreamDropped | StreamStalled):
-            return settled_by_error(error)
-        match decide(error, attempt, self._parts.random(), self._parts.wall()):
+            return settled_by_error(EmptyAnswer(f"{error} It was asked {attempt} times. Send again or change the prompt."))
+        match decide(error, attempt, self._parts.random(), self._parts.wall(), partial=begun):
             case Stop():
                 return settled_by_error(error)
-            case Wait(seconds=seconds, of=most):
-                self._parts.emit(RetryWaiting(reason=str(error), attempt=attempt, of=most, seconds=seconds))
+            case Wait(seconds=seconds):
+                self._parts.emit(RetryWaiting(reason=str(error), attempt=attempt, of=MAX_ATTEMPTS, seconds=seconds))
                 self._parts.emit(PhaseChanged("retrying", str(error)))
                 await self._parts.sleep(seconds)
                 return None
@@ -204,8 +205,14 @@ class Exchange:
             await self._parts.journal.log.set_partial(msgspec.json.encode(partial))
 
     async def _keep(self, answer: AssistantMessage, seconds: float) -> None:
-        await self._parts.journal.append(Answer(answer, estimate=self._parts.requests.estimate, seconds=round(seconds, 3)))
-        self._parts.requests.answered(answer)
+        """Make an answer durable, and learn from its report."""
+        requests, model = self._parts.requests, self._parts.model()
+        cost = round(price(answer.usage, model.info), 6) if answer.usage else 0.0
+        await self._parts.journal.append(
+            Answer(answer, estimate=requests.estimate, seconds=round(seconds, 3), cost=cost)
+        )
+        requests.answered(answer, model)
+        self._parts.emit(requests.usage(model))
 
     async def _keep_partial(self, attempt: _Attempt, error: ModelError) -> None:
         """Keep the text of a failed answer, marked. A request that gave nothing leaves nothing (pi#9112)."""

@@ -30,12 +30,13 @@ from tui.agent.journal import Journal
 from tui.agent.opening import load_branch, recover
 from tui.agent.requests import RequestBuilder
 from tui.agent.toolrun import ToolRunner, ToolRunnerParts, progress_sink
+from tui.context.thresholds import Given
 from tui.log import MemorySession, SessionLog, Store
 from tui.log.entries import ApprovalMode, Body, ModelChosen, Settled, Started
 from tui.messages import clean
 from tui.models.base import Model
-from tui.models.factory import ModelChoice, open_model
-from tui.models.keys import command_environment
+from tui.models.factory import ModelChoice, with_server_window
+from tui.models.keys import KEY_ORIGINS
 from tui.settings import Settings
 from tui.tools.base import ToolContext
 from tui.tools.permissions import add_rule, decide, load_rules
@@ -64,6 +65,8 @@ class SessionOptions(msgspec.Struct, frozen=True):
 
 
 Report = Callable[[str], None]
+_PRIVATE = frozenset({*KEY_ORIGINS, "CLEW_API_KEY"})
+"""Variables no command the agent runs may see."""
 
 
 def _silent(_text: str) -> None:
@@ -81,7 +84,7 @@ async def open_session(options: SessionOptions, *, report: Report = _silent) -> 
         broadcast = Broadcast()
         stack.callback(broadcast.close)
         journal = Journal(log, await load_branch(log), broadcast.emit)
-        model = open_model(_choice(options, journal.branch), options.environ)
+        model = await with_server_window(_choice(options, journal.branch), options.environ)
         agent = _Assembly(options, journal, broadcast).agent(model)
         stack.push_async_callback(agent.close)
         if log.writable:
@@ -96,7 +99,9 @@ async def open_session(options: SessionOptions, *, report: Report = _silent) -> 
 
 async def _open_log(options: SessionOptions, stack: AsyncExitStack, report: Report) -> SessionLog:
     if not options.persist:
-        return MemorySession()
+        memory = MemorySession(str(options.cwd))
+        stack.push_async_callback(memory.close)
+        return memory
     store = await stack.enter_async_context(await Store.open(options.home, options.cwd))
     session_id = options.session_id
     if options.open == "newest":
@@ -118,6 +123,17 @@ def _choice(options: SessionOptions, branch: Branch) -> ModelChoice:
         return ModelChoice()
     own = entry.body
     return ModelChoice(provider=own.provider, model=own.model, base_url=own.base_url, window=own.window or None)
+
+
+def _given(options: SessionOptions, model: Model) -> Given:
+    """Return the thresholds as the person wrote them, for this model."""
+    settings = options.settings.for_model(model.info.id)
+    return Given(
+        soft=settings.compact_soft_at,
+        at=settings.compact_at,
+        buffer=settings.compact_buffer,
+        prompt=settings.compact_prompt,
+    )
 
 
 def _mode(options: SessionOptions, branch: Branch) -> Mode:
@@ -160,12 +176,13 @@ class _Assembly:
         self._spill = Spill(options.home / "spill" / journal.log.id)
         self._rules = load_rules(options.home, options.cwd)
         self._tools = standard_tools()
-        self._environ = command_environment(options.environ)
+        self._environ = {name: value for name, value in options.environ.items() if name not in _PRIVATE}
         self._agent: Agent | None = None
 
     def agent(self, model: Model) -> Agent:
         """Return the agent, not yet running."""
-        self._requests = RequestBuilder(self._journal, self._system(), tuple(tool.spec for tool in self._tools), self._seen)
+        specs = tuple(tool.spec for tool in self._tools)
+        self._requests = RequestBuilder(self._journal, self._system(), specs, self._seen, _given(self._options, model))
         parts = AgentParts(
             journal=self._journal,
             broadcast=self._broadcast,

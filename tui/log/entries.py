@@ -79,6 +79,8 @@ class Answer(msgspec.Struct, frozen=True, tag="answer", omit_defaults=True):
     estimate: int = 0
     """Our estimate of the request's tokens, to judge and calibrate the provider's report."""
     seconds: float = 0.0
+    cost: float = 0.0
+    """Dollars, by the prices known when it was made; zero for unknown or free."""
 
 
 class ToolStarted(msgspec.Struct, frozen=True, tag="tool_started", omit_defaults=True):

@@ -1,0 +1,192 @@
+"""Builds each request from the branch, and knows how full the context is.
+
+project → validate → measure → clamp: nothing leaves any other way.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tui.agent.branch import file_states
+from tui.agent.events import UsageChanged
+from tui.agent.files import SeenFiles
+from tui.agent.journal import Journal
+from tui.agent.opening import load_older
+from tui.context.estimate import Calibration, Measure, learn, measure_message, measure_text, measure_tools
+from tui.context.thresholds import ConfigurationError, Given, Thresholds, resolve, uses_short_tools
+from tui.context.usage import ContextUsage, clamp_output, measure_usage
+from tui.context.validate import ImageLimits, ViewLimits, validate
+from tui.context.view import project
+from tui.log.entries import Answer, Entry
+from tui.messages import AssistantMessage, Image, Message, ToolSpec, Usage
+from tui.models.base import ContextTooLong, Model, ModelInfo, Request, WindowSource
+
+__all__ = ["RequestBuilder", "cost_of", "price"]
+
+_MOST_MEASURES = 50_000
+"""Remembered measures before the memory is begun anew; far more than any window holds."""
+
+
+class _Measures:
+    """Remembers the measure of each message: messages never change, and measuring is the dear part."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Message, Measure]] = {}
+
+    def __call__(self, message: Message) -> Measure:
+        held = self._known.get(id(message))
+        if held is not None and held[0] is message:
+            return held[1]
+        if len(self._known) >= _MOST_MEASURES:
+            self._known.clear()
+        measure = measure_message(message)
+        self._known[id(message)] = (message, measure)
+        return measure
+
+
+class RequestBuilder:
+    """One per agent. Holds what is learned of a model (window, factors) and nothing of the conversation."""
+
+    def __init__(
+        self, journal: Journal, system: str, tools: tuple[ToolSpec, ...], seen: SeenFiles, given: Given | None = None
+    ) -> None:
+        self._journal = journal
+        self._system = system
+        self._tools = tools
+        self._seen = seen
+        self._given = given or Given()
+        self._measures = _Measures()
+        self._system_measure = measure_text(system)
+        self._overheads: dict[bool, Measure] = {}
+        self._calibrations: dict[str, Calibration] = {}
+        self._windows: dict[str, int] = {}
+        self._no_images = False
+        self._sent = Measure()
+        self._cost = sum(cost_of(entry) for entry in journal.branch.entries)
+        self.output_limit = 0
+        """Tokens the newest request allowed for its answer."""
+
+    @property
+    def estimate(self) -> int:
+        """The raw measure of the newest request, in tokens of an average tokenizer."""
+        return self._sent.total
+
+    def info(self, model: Model) -> ModelInfo:
+        """Return what is known of `model`, with the window its server has corrected."""
+        known = self._windows.get(model.info.id)
+        if known is None:
+            return model.info
+        return msgspec.structs.replace(model.info, window=known, window_source=WindowSource.SERVER)
+
+    def thresholds(self, model: Model) -> Thresholds | ConfigurationError:
+        """Return the thresholds for the window in force."""
+        return resolve(self._given, self.info(model).window, overhead=self.overhead(model).total)
+
+    def overhead(self, model: Model) -> Measure:
+        """Return the measure of system prompt and tool descriptions."""
+        short = uses_short_tools(self.info(model).window)
+        if short not in self._overheads:
+            self._overheads[short] = self._system_measure + measure_tools(self._tools, short=short)
+        return self._overheads[short]
+
+    def measured(self, model: Model) -> ContextUsage:
+        """Return how full the context is."""
+        return measure_usage(
+            self._journal.branch.entries,
+            window=self.info(model).window,
+            overhead=self.overhead(model),
+            calibration=self._calibrations.get(model.info.id),
+            measure=self._measures,
+        )
+
+    def usage(self, model: Model) -> UsageChanged:
+        """Return how full the context is, for front ends."""
+        usage, thresholds = self.measured(model), self.thresholds(model)
+        return UsageChanged(
+            tokens=usage.tokens,
+            cached=usage.cached,
+            window=usage.window,
+            source=usage.source,
+            cost=self._cost,
+            thresholds=thresholds if isinstance(thresholds, Thresholds) else None,
+            problem=thresholds.message if isinstance(thresholds, ConfigurationError) else usage.doubt,
+        )
+
+    async def build(self, model: Model) -> Request:
+        """Return the next request. Raises `LogError` where the path cannot be read."""
+        await self._load()
+        info = self.info(model)
+        messages = validate(project(self._journal.branch.entries), self._limits(info))
+        sent = self.overhead(model)
+        for message in messages:
+            sent += self._measures(message)
+        self._sent = sent
+        self.output_limit = clamp_output(info.max_output, self.measured(model))
+        return Request(
+            system=self._system,
+            messages=messages,
+            tools=self._declared(info) if info.tools else (),
+            max_output=self.output_limit,
+            images=await self._images(messages),
+            session_id=self._journal.log.id,
+        )
+
+    def answered(self, answer: AssistantMessage, model: Model) -> None:
+        """Learn from an answer's report: this model's factors, and the cost."""
+        if answer.usage is None:
+            return
+        self._cost += price(answer.usage, model.info)
+        reported = answer.usage.total - answer.usage.output
+        if reported * 10 >= self._sent.total * 6:
+            known = self._calibrations.get(model.info.id, Calibration())
+            self._calibrations[model.info.id] = learn(known, self._sent, reported)
+
+    def too_long(self, error: ContextTooLong, model: Model) -> None:
+        """Learn the window a server named: it only ever lowers what was known (ollama#17889)."""
+        if error.limit and error.limit < self.info(model).window:
+            self._windows[model.info.id] = error.limit
+
+    def drop_images(self) -> bool:
+        """Leave images out of the view from now on (the log keeps them); False where they are out already."""
+        changed, self._no_images = not self._no_images, True
+        return changed
+
+    async def _load(self) -> None:
+        branch = self._journal.branch
+        if branch.entries and branch.entries[0].depth > 0:
+            await load_older(self._journal.log, branch)
+            self._seen.learn(file_states(branch.entries))
+            self._cost = sum(cost_of(entry) for entry in branch.entries)
+
+    def _limits(self, info: ModelInfo) -> ViewLimits:
+        sees = info.images and not self._no_images
+        return ViewLimits(model=info.id, provider=info.provider, sees_images=sees, images=ImageLimits())
+
+    def _declared(self, info: ModelInfo) -> tuple[ToolSpec, ...]:
+        if not uses_short_tools(info.window):
+            return self._tools
+        return tuple(msgspec.structs.replace(tool, description=tool.short or tool.description) for tool in self._tools)
+
+    async def _images(self, messages: tuple[Message, ...]) -> dict[str, bytes]:
+        wanted = {part.sha256 for message in messages for part in message.content if isinstance(part, Image)}
+        found: dict[str, bytes] = {}
+        for sha256 in wanted:
+            data = await self._journal.log.blob(sha256)
+            if data is not None:
+                found[sha256] = data
+        return found
+
+
+def price(usage: Usage, info: ModelInfo) -> float:
+    """Return the dollars a request cost, as far as the prices are known."""
+    return (
+        usage.input * info.input_price
+        + usage.output * info.output_price
+        + usage.cache_read * info.cache_read_price
+        + usage.cache_write * info.cache_write_price
+    ) / 1_000_000
+
+
+def cost_of(entry: Entry) -> float:
+    """Return the dollars an entry's request cost when it was made; zero for all other entries."""
+    return entry.body.cost if isinstance(entry.body, Answer) else 0.0
