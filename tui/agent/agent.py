@@ -148,9 +148,11 @@ class Agent:
         """Remove a waiting message; does nothing where it is gone already."""
         self._check()
         await self._journal.change(
-            lambda branch: (Queue(tuple(item for item in branch.queue if item.id != queued_id)),)
-            if any(item.id == queued_id for item in branch.queue)
-            else ()
+            lambda branch: (
+                (Queue(tuple(item for item in branch.queue if item.id != queued_id)),)
+                if any(item.id == queued_id for item in branch.queue)
+                else ()
+            )
         )
         self._tell_queue()
 

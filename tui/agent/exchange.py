@@ -1,7 +1,4 @@
-"""One exchange: from its prompt until it has settled.
-
-    steers → request → stream (→ retries) → Answer → tools → … → how it ended
-"""
+"""One exchange, from its prompt until it has settled: steers, request, stream, `Answer`, tools, and again."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from tui.agent.events import (
 )
 from tui.agent.journal import Journal
 from tui.agent.requests import RequestBuilder, price
-from tui.agent.settle import cut_calls, settled_by, settled_by_error, steers_due
+from tui.agent.settle import cut_calls, settled_by, settled_by_error, steers_due, stop_of
 from tui.agent.toolrun import ToolRunner
 from tui.log.entries import Answer, Settled
 from tui.messages import AssistantMessage, StopReason, new_id
@@ -36,7 +33,6 @@ from tui.models.base import (
     ModelError,
     ModelEvent,
     StreamDropped,
-    StreamStalled,
     TextDelta,
     ThinkingDelta,
     ToolCallDelta,
@@ -141,7 +137,7 @@ class Exchange:
         if isinstance(error, ImageRejected) and self._parts.requests.drop_images():
             return None
         if isinstance(error, EmptyAnswer) and attempt > 1:
-            return settled_by_error(EmptyAnswer(f"{error} It was asked {attempt} times. Send again or change the prompt."))
+            return settled_by_error(_empty(error, attempt))
         match decide(error, attempt, self._parts.random(), self._parts.wall(), partial=begun):
             case Stop():
                 return settled_by_error(error)
@@ -216,7 +212,7 @@ class Exchange:
 
     async def _keep_partial(self, attempt: _Attempt, error: ModelError) -> None:
         """Keep the text of a failed answer, marked. A request that gave nothing leaves nothing (pi#9112)."""
-        stop = _stop_of(error)
+        stop = stop_of(error)
         partial = attempt.collector.partial(stop, str(error))
         if partial.content:
             await self._parts.journal.append(Answer(partial, seconds=round(attempt.seconds, 3)))
@@ -227,7 +223,5 @@ class Exchange:
             await self._parts.journal.append(Answer(partial, seconds=round(seconds, 3)))
 
 
-def _stop_of(error: ModelError) -> StopReason:
-    if isinstance(error, StreamDropped):
-        return StopReason.DROPPED
-    return StopReason.STALLED if isinstance(error, StreamStalled) else StopReason.ERROR
+def _empty(error: ModelError, times: int) -> EmptyAnswer:
+    return EmptyAnswer(f"{error} It was asked {times} times. Change the prompt, or send it again.")

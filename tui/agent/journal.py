@@ -36,10 +36,12 @@ class Journal:
 
         Not cancellable: memory must never disagree with the log about what was written.
         """
+        entries: tuple[Entry, ...] = ()
         with anyio.CancelScope(shield=True):
             async with self._turn:
                 bodies = decide(self.branch)
-                return await self._write(bodies) if bodies else ()
+                entries = await self._write(bodies) if bodies else ()
+        return entries
 
     async def _write(self, bodies: tuple[Body, ...]) -> tuple[Entry, ...]:
         try:

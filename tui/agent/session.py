@@ -6,11 +6,11 @@ writes that down, and closes everything in the reverse order.
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import random
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Literal
@@ -74,7 +74,7 @@ def _silent(_text: str) -> None:
 
 
 @asynccontextmanager
-async def open_session(options: SessionOptions, *, report: Report = _silent) -> AsyncIterator[Agent]:
+async def open_session(options: SessionOptions, *, report: Report = _silent) -> AsyncGenerator[Agent]:
     """Open a session and yield its agent, at work. Raises `LogError`, `ModelError` or `OSError` where it cannot.
 
     `report` takes lines for the person: a new session where there was none to continue, what was recovered.
@@ -196,7 +196,7 @@ class _Assembly:
     def _system(self) -> str:
         return system_prompt(
             cwd=self._options.cwd,
-            today=datetime.datetime.now().astimezone().date(),
+            today=dt.datetime.now().astimezone().date(),
             platform=sys.platform,
             instructions=list(find_instructions(self._options.cwd, self._options.instructions_home)),
         )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from tui.agent.branch import Branch, open_calls
-from tui.agent.toolrun import EFFECTS_UNKNOWN, NOT_STARTED, refused
+from tui.agent.toolrun import refused
+from tui.context.view import EFFECTS_UNKNOWN, NOT_STARTED
 from tui.log.entries import Answer, Body, Entry, Prompt, Queue, Settled, Waiting
 from tui.messages import AssistantMessage, StopReason
-from tui.models.base import ContextTooLong, EmptyAnswer, ModelError
+from tui.models.base import ConnectionFailed, ContextTooLong, EmptyAnswer, ModelError, StreamDropped, StreamStalled
 
 __all__ = [
     "cut_calls",
@@ -16,6 +17,7 @@ __all__ = [
     "settled_by",
     "settled_by_error",
     "steers_due",
+    "stop_of",
     "stopped",
 ]
 
@@ -48,7 +50,14 @@ def settled_by_error(error: ModelError) -> Settled:
         return Settled("context-full", str(error), StopReason.ERROR)
     if isinstance(error, EmptyAnswer):
         return Settled("empty", str(error), StopReason.EMPTY)
-    return Settled("error", str(error), StopReason.ERROR)
+    return Settled("error", str(error), stop_of(error))
+
+
+def stop_of(error: ModelError) -> StopReason:
+    """Return the stop reason of an answer that ended with `error`: a lost connection is told from all else."""
+    if isinstance(error, StreamDropped | ConnectionFailed):
+        return StopReason.DROPPED
+    return StopReason.STALLED if isinstance(error, StreamStalled) else StopReason.ERROR
 
 
 def cut_calls(answer: AssistantMessage, limit: int) -> tuple[Body, ...]:
@@ -93,10 +102,13 @@ def recovery(entries: list[Entry], partial: AssistantMessage | None, *, exchange
     bodies: list[Body] = []
     if partial is not None and exchange_open:
         bodies.append(Answer(partial))
-    for call, started in open_calls(entries):
-        bodies.append(refused(call, EFFECTS_UNKNOWN if started else NOT_STARTED, "unknown" if started else "not-started"))
+    left = open_calls(entries)
+    bodies += [
+        refused(call, EFFECTS_UNKNOWN, "unknown") if started else refused(call, NOT_STARTED, "not-started")
+        for call, started in left
+    ]
     if exchange_open:
-        running = [call.name for call, started in open_calls(entries) if started]
+        running = [call.name for call, started in left if started]
         what = f" while running {', '.join(running)}; effects unknown" if running else ""
         bodies.append(Settled("interrupted", f"The program ended{what}."))
     return tuple(bodies)

@@ -16,6 +16,7 @@ import msgspec
 
 from tui.agent.approvals import Approvals
 from tui.agent.events import AgentEvent, PhaseChanged, ToolProgress
+from tui.context.view import EFFECTS_UNKNOWN, NOT_STARTED
 from tui.log import DuplicateResult
 from tui.log.entries import Approved, Result, ToolStarted
 from tui.messages import Image, Text, ToolCall, ToolResult, clean
@@ -23,12 +24,8 @@ from tui.tools.base import Effect, Outcome, Preview, Tool, ToolContext, ToolErro
 from tui.tools.permissions import Allow, Ask, Refuse, suggest
 from tui.tools.schema import check
 
-__all__ = ["EFFECTS_UNKNOWN", "NOT_STARTED", "ToolRunner", "ToolRunnerParts", "progress_sink", "refused"]
+__all__ = ["ToolRunner", "ToolRunnerParts", "progress_sink", "refused"]
 
-NOT_STARTED = "Not started: the exchange was interrupted before this call ran. Nothing was changed by it."
-EFFECTS_UNKNOWN = (
-    "Interrupted while running: the effects are unknown. Check the state of the project before you repeat this call."
-)
 Refusal = Literal["denied", "not-started", "unknown", "bad-arguments", "handoff", "hard", "invalid-config"]
 
 
@@ -95,8 +92,10 @@ class ToolRunner:
         tool = self._tools.get(call.name)
         if tool is None:
             names = ", ".join(self._tools)
-            raise _RefusedError(f"There is no tool named {call.name!r}. Nothing was run. The tools are: {names}.", "bad-arguments")
-        problem = call.error or check(tool.spec, call.arguments)
+            raise _RefusedError(
+                f"There is no tool named {call.name!r}. Nothing was run. The tools are: {names}.", "bad-arguments"
+            )
+        problem = call.error or check(tool.spec.parameters, call.arguments)
         if problem:
             raise _RefusedError(f"The call was not run: {problem}", "bad-arguments")
         return tool
@@ -151,15 +150,13 @@ class ToolRunner:
             outcome = Outcome(text=str(error), is_error=True)
         except Exception as error:  # whatever a tool raises is the model's to hear, never the session's end
             outcome = Outcome(text=f"The tool failed: {type(error).__name__}: {error}", is_error=True)
-        with anyio.CancelScope(shield=True):  # a finished tool's result wins over an Esc (oh-my-pi#5997)
-            return await self._result(call, outcome)
-
-    async def _result(self, call: ToolCall, outcome: Outcome) -> Result:
         images: list[Image] = []
-        for image, data in outcome.images:
-            await self._parts.put_blob(data)
-            images.append(image)
-        blob = await self._parts.put_blob(outcome.full) if outcome.full else ""
+        blob = ""
+        with anyio.CancelScope(shield=True):  # a finished tool's result wins over an Esc (oh-my-pi#5997)
+            for image, data in outcome.images:
+                await self._parts.put_blob(data)
+                images.append(image)
+            blob = await self._parts.put_blob(outcome.full) if outcome.full else ""
         text = clean(outcome.text) or "(no output)"
         message = ToolResult(call_id=call.id, name=call.name, content=(Text(text), *images), is_error=outcome.is_error)
         return Result(message=message, details=outcome.details, blob=blob)
@@ -203,4 +200,3 @@ def progress_sink(emit: Callable[[AgentEvent], None], call_id: str) -> Callable[
         emit(ToolProgress(call_id, text))
 
     return report
-
