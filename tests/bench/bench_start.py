@@ -29,7 +29,13 @@ WORD = "qzx"
 def environment(home: Path) -> dict[str, str]:
     """Return a bare environment with its own home."""
     keep = {name: os.environ[name] for name in ("PATH", "LANG", "VIRTUAL_ENV") if name in os.environ}
-    return {**keep, "HOME": str(home), "CLEW_HOME": str(home / "clew"), "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+    return {
+        **keep,
+        "HOME": str(home),
+        "CLEW_HOME": str(home / "clew"),
+        "TERM": "xterm-256color",
+        "COLORTERM": "truecolor",
+    }
 
 
 def start(argv: list[str], home: Path) -> tuple[float, Cost]:

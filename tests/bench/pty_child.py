@@ -10,6 +10,7 @@ import struct
 import termios
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Self
 
 import msgspec
 
@@ -35,7 +36,7 @@ class PtyChild:
             os.execvpe(argv[0], list(argv), dict(environ))
         fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
 
-    def __enter__(self) -> PtyChild:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -29,43 +29,11 @@ __all__ = [
 
 Mode: TypeAlias = Literal["ask", "edits", "all"]
 
-_RUNS_OTHERS = frozenset(
-    [
-        "bash",
-        "sh",
-        "zsh",
-        "dash",
-        "fish",
-        "env",
-        "xargs",
-        "sudo",
-        "doas",
-        "su",
-        "ssh",
-        "nohup",
-        "nice",
-        "timeout",
-        "watch",
-        "find",
-        "python",
-        "python3",
-        "node",
-        "perl",
-        "ruby",
-        "npx",
-        "uvx",
-        "pipx",
-        "docker",
-        "podman",
-        "make",
-        "rm",
-        "mv",
-        "dd",
-        "chmod",
-        "chown",
-        "kill",
-    ]
+_RUNS_OTHERS_WORDS = (
+    "bash sh zsh dash fish env xargs sudo doas su ssh nohup nice timeout watch find python python3 node "
+    "perl ruby npx uvx pipx docker podman make rm mv dd chmod chown kill "
 )
+_RUNS_OTHERS = frozenset(_RUNS_OTHERS_WORDS.split())
 """Programs whose first word says little of what they do: only the exact command is suggested as a rule."""
 
 

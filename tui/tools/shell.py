@@ -19,37 +19,11 @@ _TOKEN = re.compile(
 )
 _QUOTE = re.compile(r"""'([^']*)'|"([^"]*)\"""")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
-_RESERVED = frozenset(
-    [
-        "if",
-        "then",
-        "elif",
-        "else",
-        "fi",
-        "do",
-        "done",
-        "case",
-        "esac",
-        "while",
-        "until",
-        "for",
-        "in",
-        "function",
-        "time",
-        "coproc",
-        "select",
-        "eval",
-        "exec",
-        "source",
-        ".",
-        "command",
-        "builtin",
-        "alias",
-        "trap",
-        "export",
-        "set",
-    ]
+_RESERVED_WORDS = (
+    "if then elif else fi do done case esac while until for in function time coproc select eval exec "
+    "source . command builtin alias trap export set "
 )
+_RESERVED = frozenset(_RESERVED_WORDS.split())
 """Words that change what the words after them mean."""
 
 
