@@ -72,7 +72,7 @@ def main(arguments: list[str]) -> None:
     step("format", programs / "ruff", "format", "--check", "tui", "tests")
     step("types", programs / "pyright")
     step("layers", programs / "lint-imports")
-    step("tests", python, "-m", "pytest", "-n", "2", *arguments)
+    step("tests", python, "-m", "pytest", "-n", "2", "--dist", "loadgroup", *arguments)
 
 
 if __name__ == "__main__":
