@@ -54,8 +54,11 @@ TOO_LONG: list[tuple[int, str, int | None]] = [
     (422, "`inputs` must have less than 1000 tokens. Given: 1500", 1000),
     (400, "The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).", 1048576),
     (400, "Please reduce the length of the messages or completion. Current length is 9000 while limit is 8192", 8192),
-    (400, "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
-     32768),
+    (
+        400,
+        "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
+        32768,
+    ),
     (400, "This model's maximum prompt length is 131072 but the request contains 150000 tokens.", 131072),
     (400, "Input is too long for requested model.", None),
     (400, "Invalid request: Your request exceeded model token limit: 8192", 8192),
@@ -67,7 +70,7 @@ TOO_LONG: list[tuple[int, str, int | None]] = [
     (413, "Request exceeds the maximum size", None),
     (400, "total number of tokens in the prompt cannot exceed 4081", None),
     (429, "Request too large for gpt-4 on tokens per min (TPM): Limit 10000, Requested 12000.", 10000),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("status", "message", "limit"), TOO_LONG)
@@ -111,7 +114,7 @@ OTHERS: list[tuple[int, str, dict[str, Any], type[ModelError]]] = [
     (503, "Loading model", {}, Overloaded),
     (529, "Overloaded", {"type": "overloaded_error"}, Overloaded),
     (408, "timeout", {}, Overloaded),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("status", "message", "fields", "kind"), OTHERS)

@@ -20,9 +20,23 @@ from tui.widgets.transcript.blocks import (
 def test_a_session_in_order() -> None:
     kinds = [type(block) for block in fold(SESSION)]
     assert kinds == [
-        NoticeBlock, NoticeBlock, PromptBlock, ThinkingBlock, AnswerBlock, ToolBlock, ToolBlock, ToolBlock,
-        NoticeBlock, UnknownBlock, AnswerBlock, EndBlock, PromptBlock, AnswerBlock, EndBlock, EndBlock,
-    ]  # fmt: skip
+        NoticeBlock,
+        NoticeBlock,
+        PromptBlock,
+        ThinkingBlock,
+        AnswerBlock,
+        ToolBlock,
+        ToolBlock,
+        ToolBlock,
+        NoticeBlock,
+        UnknownBlock,
+        AnswerBlock,
+        EndBlock,
+        PromptBlock,
+        AnswerBlock,
+        EndBlock,
+        EndBlock,
+    ]
 
 
 def test_a_tool_block_is_call_start_and_result() -> None:
