@@ -32,13 +32,13 @@ def make_context(
     settings: Mapping[str, Json] | None = None,
     progress: Callable[[str], None] = lambda _text: None,
     path: str | None = None,
-    call_id: str = "",
+    call: str = "",
 ) -> ToolContext:
     spills = root.parent / f"{root.name}-spills"
 
-    def spill(call: str, suffix: str = ".txt") -> Path:
+    def spill(call_id: str, suffix: str = ".txt") -> Path:
         spills.mkdir(mode=0o700, exist_ok=True)
-        file = spills / f"{call}{suffix}"
+        file = spills / f"{call_id}{suffix}"
         file.touch(mode=0o600)
         return file
 
@@ -46,7 +46,7 @@ def make_context(
     return ToolContext(
         root=real,
         cwd=real,
-        call_id=call_id or os.urandom(8).hex(),
+        call_id=call or os.urandom(8).hex(),
         states=States(),
         spill=spill,
         progress=progress,

@@ -16,7 +16,7 @@ import msgspec
 from tui.tools.base import ToolContext, ToolError
 from tui.tools.deception import visible
 
-__all__ = ["Place", "file_type", "is_inside", "locate", "outside", "shown"]
+__all__ = ["Place", "file_type", "is_inside", "locate", "name_of", "outside", "shown"]
 
 _ESCAPED = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|([nrt\\]))")
 _SHORT = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\"}
@@ -32,7 +32,7 @@ class Place(msgspec.Struct, frozen=True):
     inside: bool
     """Whether `real` lies in the project's real root."""
     name: str
-    """For people and models: relative where inside, odd characters escaped."""
+    """For people and models: relative to the working directory where it lies in it, odd characters escaped."""
 
 
 def shown(path: str | Path) -> str:
@@ -80,9 +80,12 @@ def locate(ctx: ToolContext, text: str) -> Place:
         real = Path(os.path.realpath(_candidate(ctx.cwd, text, ctx.environ.get("HOME", ""))))
     except (OSError, ValueError) as error:
         raise ToolError(f"{visible(text)} cannot be used as a path: {error}. Nothing was done.") from error
-    inside = is_inside(real, ctx.root)
-    name = os.path.relpath(real, ctx.root) if inside else str(real)
-    return Place(path, real, inside, shown(name))
+    return Place(path, real, is_inside(real, ctx.root), name_of(real, ctx.cwd))
+
+
+def name_of(real: Path, cwd: Path) -> str:
+    """Return how a real path is named to people and models: from the working directory where it lies in it."""
+    return shown(real.relative_to(cwd) if is_inside(real, cwd) else real)
 
 
 def outside(place: Place) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ __all__ = [
     "Bounds",
     "bound_ends",
     "bound_line",
+    "bound_start",
     "clip",
     "count",
     "decode",
@@ -159,6 +160,15 @@ def bound_line(line: str, characters: int = LINE_CHARACTERS) -> str:
     head = characters * 3 // 4
     tail = characters - head
     return f"{line[:head]} […{count(len(line) - characters, 'character')} of this line cut…] {line[-tail:]}"
+
+
+def bound_start(lines: list[str], advice: str) -> Bounded:
+    """Return as many first lines as the limits of a result allow; `advice` says how to see the rest."""
+    taken = _take(lines, MAX_LINES, MAX_BYTES)
+    if taken == len(lines):
+        return Bounded("\n".join(lines), cut=False)
+    marker = f"[… {count(len(lines) - taken, 'line')} cut here; {advice}]"
+    return Bounded("\n".join([*lines[:taken], marker]), cut=True)
 
 
 def _take(lines: list[str], limit: int, room: int) -> int:
