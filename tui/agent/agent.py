@@ -7,21 +7,21 @@ One task runs the exchanges; everything else only writes to the journal, wakes i
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-import anyio
 import msgspec
 
 from tui.agent.approvals import Approvals, Decision
 from tui.agent.broadcast import Broadcast, Subscription
-from tui.agent.events import AgentEvent, PhaseChanged, QueueChanged, QueuedText, QueueReturned, UsageChanged
+from tui.agent.compaction import Compaction
+from tui.agent.events import QueueChanged, QueuedText, UsageChanged
 from tui.agent.exchange import Exchange
 from tui.agent.journal import Journal
+from tui.agent.loop import Loop
 from tui.agent.requests import RequestBuilder
-from tui.agent.settle import deliver, next_waiting, stopped
-from tui.log import LogError
+from tui.context.handoff_effects import Accept
+from tui.context.handoff_events import Authored
 from tui.log.entries import ApprovalMode, Entry, ModelChosen, Prompt, Queue, Settled, Waiting
 from tui.messages import UserMessage, new_id
 from tui.models.base import Model, ModelInfo, WindowSource
@@ -29,10 +29,6 @@ from tui.models.base import Model, ModelInfo, WindowSource
 __all__ = ["Agent", "AgentParts", "AgentStoppedError", "Mode", "chosen_model"]
 
 Mode = Literal["ask", "edits", "all"]
-
-
-GOES_ON = ("answered", "length", "empty", "refusal")
-"""After these the next waiting message is sent; after any other it would only fail the same way."""
 
 
 class AgentStoppedError(Exception):
@@ -48,6 +44,8 @@ class AgentParts(msgspec.Struct, frozen=True):
     exchange: Callable[[Agent], Exchange]
     """Makes the next exchange; given the agent for the model and mode in force."""
     requests: RequestBuilder
+    compaction: Callable[[Agent], Compaction]
+    """Makes the driver of the handoff; given the agent for the model in force."""
 
 
 class Agent:
@@ -58,13 +56,20 @@ class Agent:
         self._journal = parts.journal
         self._model = model
         self._approval: Mode = approval
-        self._prompts: deque[UserMessage] = deque()
-        self._wake = anyio.Event()
-        self._idle = anyio.Event()
-        self._idle.set()
-        self._scope: anyio.CancelScope | None = None
-        self._stop = False
-        self._last = Settled("answered")
+        self._compaction = parts.compaction(self)
+        self._loop = Loop(
+            parts.journal, self._compaction, lambda: parts.exchange(self), parts.broadcast.emit, self.tell
+        )
+
+    @property
+    def compaction(self) -> Compaction:
+        """What drives the handoff."""
+        return self._compaction
+
+    @property
+    def loop(self) -> Loop:
+        """The task that runs exchanges."""
+        return self._loop
 
     # What a front end sees
 
@@ -81,7 +86,7 @@ class Agent:
     @property
     def idle(self) -> bool:
         """Whether nothing runs and nothing is about to."""
-        return self._idle.is_set()
+        return self._loop.idle
 
     @property
     def writable(self) -> bool:
@@ -133,16 +138,21 @@ class Agent:
     # What a front end asks for
 
     async def send(self, message: UserMessage, mode: Literal["steer", "follow-up"] = "steer") -> None:
-        """Start an exchange with `message`, or queue it while one runs. Raises `AgentStoppedError`, `LogError`."""
+        """Start an exchange with `message`, or queue it while one runs. Raises `AgentStoppedError`, `LogError`.
+
+        While a handoff is pending it waits in the queue: compact, deliver, then it.
+        """
         self._check()
-        if self.idle:
-            self._idle = anyio.Event()
-            self._prompts.append(message)
-            self._wake.set()
+        effects = await self._compaction.feed(Authored(running=not self.idle))
+        held = any(isinstance(effect, Accept) and effect.how == "queue" for effect in effects)
+        if self.idle and not held:
+            self._loop.start(Prompt(message))
             return
         item = Waiting(id=new_id(), message=message, mode=mode)
         await self._journal.change(lambda branch: (Queue((*branch.queue, item)),))
-        self._tell_queue()
+        self.tell()
+        if self.idle:
+            self._loop.start()
 
     async def take_back(self, queued_id: str) -> None:
         """Remove a waiting message; does nothing where it is gone already."""
@@ -154,15 +164,11 @@ class Agent:
                 else ()
             )
         )
-        self._tell_queue()
+        self.tell()
 
     async def interrupt(self) -> None:
-        """Stop the exchange that runs and wait until it is over; what was streamed is kept."""
-        if not self.idle:
-            self._stop = True
-            if self._scope is not None:
-                self._scope.cancel()
-        await self._idle.wait()
+        """Stop what runs and wait until it is over; what was streamed is kept."""
+        await self._loop.interrupt()
 
     def answer(self, call_id: str, *, allowed: bool, rule: str = "", reason: str = "") -> bool:
         """Answer an approval question; False where it is not open any more."""
@@ -170,8 +176,8 @@ class Agent:
 
     async def settled(self) -> Settled:
         """Wait until nothing runs; return how the last exchange ended."""
-        await self._idle.wait()
-        return self._last
+        await self._loop.wait_idle()
+        return self._loop.last
 
     async def use_model(self, model: Model) -> None:
         """Answer with `model` from the next request on. The old one is closed."""
@@ -179,7 +185,7 @@ class Agent:
         await self._journal.append(chosen_model(model.info))
         old, self._model = self._model, model
         await old.aclose()
-        self._tell_usage()
+        self.tell()
 
     async def use_approval(self, mode: Mode) -> None:
         """Ask the person this much from now on."""
@@ -187,71 +193,18 @@ class Agent:
         await self._journal.append(ApprovalMode(mode))
         self._approval = mode
 
+    def tell(self) -> None:
+        """Tell front ends what waits and how full the context is."""
+        self._parts.broadcast.emit(QueueChanged(self.queue))
+        self._parts.broadcast.emit(self.usage)
+
+    async def run(self) -> None:
+        """Run exchanges until cancelled."""
+        await self._loop.run()
+
     async def close(self) -> None:
         """Close the model's connections; the log is closed by who opened it."""
         await self._model.aclose()
-
-    # The one task
-
-    async def run(self) -> None:
-        """Run exchanges until cancelled. A log that cannot be written ends it; the screen stays."""
-        try:
-            while True:
-                await self._wake.wait()
-                self._wake = anyio.Event()
-                while await self._open_exchange():
-                    await self._run_exchange()
-                self._rest()
-        except* LogError as errors:
-            for error in _flat(errors):
-                self._journal.fail(error)
-            self._last = Settled("error", self._journal.failure)
-            self._rest()
-
-    async def _open_exchange(self) -> bool:
-        """Make the next prompt durable: what was sent, else what waits. False where there is nothing to do."""
-        if self._prompts:
-            await self._journal.append(Prompt(self._prompts.popleft()))
-            return True
-        if next_waiting(self._journal.branch) is None:
-            return False
-        await self._journal.change(deliver)
-        self._tell_queue()
-        return True
-
-    async def _run_exchange(self) -> None:
-        settled = Settled("aborted", "Interrupted.")
-        try:
-            with anyio.CancelScope() as scope:
-                self._scope = scope
-                if self._stop:  # Esc came before the exchange had begun
-                    scope.cancel()
-                settled = await self._parts.exchange(self).run()
-        except anyio.get_cancelled_exc_class():
-            with anyio.CancelScope(shield=True):
-                await self._journal.append(Settled("interrupted", "The program was closed."))
-            raise
-        finally:
-            self._scope = None
-        await self._settle(settled)
-
-    async def _settle(self, settled: Settled) -> None:
-        """Write how it ended; after a stop or an error the waiting texts go back to the editor."""
-        self._last = settled
-        self._stop = False
-        if settled.reason in GOES_ON:
-            await self._journal.append(settled)
-        else:
-            waiting = self._journal.branch.queue
-            await self._journal.change(lambda branch: stopped(branch, settled))
-            if waiting:
-                self._emit(QueueReturned(tuple(item.message.authored for item in waiting)))
-        self._tell_queue()
-        self._tell_usage()
-
-    def _rest(self) -> None:
-        self._emit(PhaseChanged("idle"))
-        self._idle.set()
 
     def _check(self) -> None:
         if not self.writable:
@@ -259,15 +212,6 @@ class Agent:
                 f"Nothing can be sent: {self._journal.failure or 'another window owns this session'}. "
                 "What is saved is kept; the text stays in the editor."
             )
-
-    def _emit(self, event: AgentEvent) -> None:
-        self._parts.broadcast.emit(event)
-
-    def _tell_queue(self) -> None:
-        self._emit(QueueChanged(self.queue))
-
-    def _tell_usage(self) -> None:
-        self._emit(self.usage)
 
 
 def chosen_model(info: ModelInfo) -> ModelChosen:
@@ -278,10 +222,3 @@ def chosen_model(info: ModelInfo) -> ModelChosen:
 
 def _texts(queue: tuple[Waiting, ...]) -> tuple[QueuedText, ...]:
     return tuple(QueuedText(item.id, item.message.authored, item.mode) for item in queue)
-
-
-def _flat(group: BaseExceptionGroup[LogError]) -> list[LogError]:
-    found: list[LogError] = []
-    for error in group.exceptions:
-        found += _flat(error) if isinstance(error, BaseExceptionGroup) else [error]
-    return found

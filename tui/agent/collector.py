@@ -18,6 +18,8 @@ class Collector:
         self._thinking: list[str] = []
         self.finished: AssistantMessage | None = None
         self.calls_begun = 0
+        self.length = 0
+        """Characters that have come, reasoning included."""
 
     @property
     def started(self) -> bool:
@@ -29,8 +31,10 @@ class Collector:
         match event:
             case TextDelta(text=text):
                 self._text.append(text)
+                self.length += len(text)
             case ThinkingDelta(text=text):
                 self._thinking.append(text)
+                self.length += len(text)
             case ToolCallDelta(index=index):
                 self.calls_begun = max(self.calls_begun, index + 1)
             case Finished(message=message):

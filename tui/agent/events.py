@@ -29,6 +29,7 @@ __all__ = [
     "QueueReturned",
     "QueuedText",
     "RetryWaiting",
+    "Said",
     "ThinkingDeltaShown",
     "ToolCallGrowing",
     "ToolProgress",
@@ -142,6 +143,12 @@ class UsageChanged(msgspec.Struct, frozen=True, tag="usage"):
     """Why the configuration or the provider's report cannot be used."""
 
 
+class Said(msgspec.Struct, frozen=True, tag="said"):
+    """One line to the person about what the program does; not in the log."""
+
+    text: str
+
+
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
     """The log cannot be written: the agent has stopped, and the banner stays. Nothing after this is saved."""
 
@@ -162,5 +169,6 @@ AgentEvent: TypeAlias = (
     | QueueChanged
     | QueueReturned
     | UsageChanged
+    | Said
     | Failed
 )

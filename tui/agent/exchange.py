@@ -8,6 +8,7 @@ import anyio
 import msgspec
 
 from tui.agent.collector import Collector
+from tui.agent.compaction import Compaction
 from tui.agent.events import (
     AgentEvent,
     AnswerDelta,
@@ -21,6 +22,7 @@ from tui.agent.journal import Journal
 from tui.agent.requests import RequestBuilder, price
 from tui.agent.settle import cut_calls, settled_by, settled_by_error, steers_due, stop_of
 from tui.agent.toolrun import ToolRunner
+from tui.context.gate import MOST_BARREN, Verdict
 from tui.log.entries import Answer, Settled
 from tui.messages import AssistantMessage, StopReason, new_id
 from tui.models.base import (
@@ -47,6 +49,12 @@ MOST_CUT_ANSWERS = 3
 """Answers in a row whose calls were cut by the output limit, before the exchange ends."""
 
 
+_ENDINGS = {
+    "handoff": "A handoff is pending: the conversation is compacted, and the work goes on from the note.",
+    "needs-person": "The compaction settings are invalid: mend them, or take them out, to go on.",
+}
+
+
 class ExchangeParts(msgspec.Struct, frozen=True):
     """What an exchange needs from its surroundings."""
 
@@ -54,6 +62,7 @@ class ExchangeParts(msgspec.Struct, frozen=True):
     model: Callable[[], Model]
     """The model in force: it may change between requests."""
     requests: RequestBuilder
+    compaction: Compaction
     tools: ToolRunner
     emit: Callable[[AgentEvent], None]
     clock: Callable[[], float]
@@ -78,12 +87,15 @@ class Exchange:
     def __init__(self, parts: ExchangeParts) -> None:
         self._parts = parts
         self._cut = 0
+        self._verdict = Verdict(())
+        self._overflows = 0
 
     async def run(self) -> Settled:
         """Ask and run tools until the model has answered; return how it ended."""
         while True:
             await self._parts.journal.change(steers_due)
-            answer = await self._answer()
+            ended = await self._parts.compaction.before_request()
+            answer = ended or await self._answer()
             if isinstance(answer, Settled):
                 return answer
             settled = await self._act(answer)
@@ -101,9 +113,11 @@ class Exchange:
         self._cut = 0
         if not answer.stop.is_complete:
             return settled_by(answer)
-        self._parts.emit(PhaseChanged("tools"))
-        await self._parts.tools.run(answer.calls)
-        return None
+        verdict = self._verdict
+        if verdict.run:
+            self._parts.emit(PhaseChanged("tools"))
+            await self._parts.tools.run(verdict.run)
+        return Settled(verdict.ends, _ENDINGS[verdict.ends]) if verdict.ends else None
 
     async def _unless_steered(self, answer: AssistantMessage) -> Settled | None:
         """End here, unless a steer came while the answer was written: then it is delivered now."""
@@ -134,6 +148,10 @@ class Exchange:
         """Wait and return None where the request is worth another try; else return how the exchange ended."""
         if isinstance(error, ContextTooLong):
             self._parts.requests.too_long(error, self._parts.model())
+            self._overflows += 1
+            if self._overflows > MOST_BARREN:
+                return settled_by_error(error)
+            return await self._parts.compaction.overflow(str(error))
         if isinstance(error, ImageRejected) and self._parts.requests.drop_images():
             return None
         if isinstance(error, EmptyAnswer) and attempt > 1:
@@ -154,7 +172,7 @@ class Exchange:
         began = self._parts.clock()
         error: ModelError | None = None
         try:
-            request = await self._parts.requests.build(model)
+            request = await self._parts.requests.build(model, self._parts.compaction.guidance())
             self._parts.emit(PhaseChanged("requesting"))
             self._parts.emit(AnswerStarted(new_id()))
             async with model.stream(request) as events:
@@ -204,9 +222,10 @@ class Exchange:
         """Make an answer durable, and learn from its report."""
         requests, model = self._parts.requests, self._parts.model()
         cost = round(price(answer.usage, model.info), 6) if answer.usage else 0.0
-        await self._parts.journal.append(
-            Answer(answer, estimate=requests.estimate, seconds=round(seconds, 3), cost=cost)
-        )
+        acts = bool(answer.calls) and answer.stop.is_complete
+        self._verdict = self._parts.compaction.judge(answer.calls) if acts else Verdict(())
+        kept = Answer(answer, estimate=requests.estimate, seconds=round(seconds, 3), cost=cost)
+        await self._parts.journal.append(kept, *self._verdict.append)
         requests.answered(answer, model)
         self._parts.emit(requests.usage(model))
 

@@ -8,7 +8,23 @@ from tui.agent.branch import Branch
 from tui.agent.journal import Journal
 from tui.agent.settle import recovery
 from tui.log import SessionLog
-from tui.log.entries import Answer, ApprovalMode, Body, Entry, ModelChosen, Prompt, Queue, Settled
+from tui.log.entries import (
+    Announced,
+    Answer,
+    ApprovalMode,
+    Body,
+    Checkpoint,
+    Entry,
+    Handoff,
+    Latch,
+    ModelChosen,
+    Note,
+    Pinned,
+    Prompt,
+    Queue,
+    Settled,
+    TaskSet,
+)
 from tui.messages import AssistantMessage
 
 __all__ = ["FIRST_PAGE", "load_branch", "load_older", "recover"]
@@ -16,7 +32,21 @@ __all__ = ["FIRST_PAGE", "load_branch", "load_older", "recover"]
 FIRST_PAGE = 400
 """Entries read when a session opens: what the screen shows first. The rest is read when it is needed."""
 
-_STATE_KINDS: tuple[type[Body], ...] = (Prompt, Settled, Answer, Queue, ModelChosen, ApprovalMode)
+_STATE_KINDS: tuple[type[Body], ...] = (
+    Prompt,
+    Settled,
+    Answer,
+    Queue,
+    ModelChosen,
+    ApprovalMode,
+    Checkpoint,
+    Handoff,
+    Note,
+    Latch,
+    Announced,
+    TaskSet,
+    Pinned,
+)
 
 
 async def load_branch(log: SessionLog) -> Branch:

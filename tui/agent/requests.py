@@ -12,12 +12,16 @@ from tui.agent.events import UsageChanged
 from tui.agent.files import SeenFiles
 from tui.agent.journal import Journal
 from tui.agent.opening import load_older
+from tui.context.checkpoint import Budget, Situation, compactable
 from tui.context.estimate import Calibration, Measure, learn, measure_message, measure_text, measure_tools
+from tui.context.gate import is_latched
+from tui.context.render import references, words_of
+from tui.context.requests import requests_of
 from tui.context.thresholds import ConfigurationError, Given, Thresholds, resolve, uses_short_tools
 from tui.context.usage import ContextUsage, clamp_output, measure_usage
 from tui.context.validate import ImageLimits, ViewLimits, validate
-from tui.context.view import project
-from tui.log.entries import Answer, Entry
+from tui.context.view import WordFinder, in_force, project
+from tui.log.entries import Answer, Checkpoint, Entry, Latch
 from tui.messages import AssistantMessage, Image, Message, ToolSpec, Usage
 from tui.models.base import ContextTooLong, Model, ModelInfo, Request, WindowSource
 
@@ -60,6 +64,7 @@ class RequestBuilder:
         self._overheads: dict[bool, Measure] = {}
         self._calibrations: dict[str, Calibration] = {}
         self._windows: dict[str, int] = {}
+        self._words: dict[str, str] = {}
         self._no_images = False
         self._sent = Measure()
         self._cost = sum(cost_of(entry) for entry in journal.branch.entries)
@@ -97,6 +102,7 @@ class RequestBuilder:
             overhead=self.overhead(model),
             calibration=self._calibrations.get(model.info.id),
             measure=self._measures,
+            words=self._words,
         )
 
     def usage(self, model: Model) -> UsageChanged:
@@ -112,11 +118,86 @@ class RequestBuilder:
             problem=thresholds.message if isinstance(thresholds, ConfigurationError) else usage.doubt,
         )
 
-    async def build(self, model: Model) -> Request:
+    @property
+    def checkpoint(self) -> Entry | None:
+        """The entry of the checkpoint in force, or None."""
+        branch = self._journal.branch
+        newest = branch.newest(Checkpoint)
+        if newest is None:
+            return None
+        held = in_force(branch.entries)
+        inert = isinstance(newest.body, Checkpoint) and newest.body.origin == "resume"
+        return held if held is not None or inert else newest
+
+    @property
+    def checkpoint_body(self) -> Checkpoint | None:
+        """The checkpoint in force, or None."""
+        entry = self.checkpoint
+        return entry.body if entry is not None and isinstance(entry.body, Checkpoint) else None
+
+    @property
+    def latch(self) -> Latch | None:
+        """The newest latch on the path, or None."""
+        entry = self._journal.branch.newest(Latch)
+        return entry.body if entry is not None and isinstance(entry.body, Latch) else None
+
+    @property
+    def latched(self) -> bool:
+        """Whether hard is latched."""
+        return is_latched(self._journal.branch.newest(Latch), self.checkpoint)
+
+    def budget(self, model: Model) -> Budget | None:
+        """Return the room there is for a view; None while the configuration is invalid."""
+        limits = self.thresholds(model)
+        if isinstance(limits, ConfigurationError):
+            return None
+        scale = self._calibrations.get(model.info.id, Calibration())
+        return Budget(limits.window, limits.hard, scale.tokens(self.overhead(model)), scale)
+
+    def situation(self, pending_note: str = "") -> Situation:
+        """Return what a checkpoint would be planned from."""
+        entries, checkpoint = self._journal.branch.entries, self.checkpoint
+        return Situation(
+            entries=entries,
+            checkpoint=checkpoint,
+            requests=requests_of(entries, checkpoint),
+            words=WordFinder(entries, self._words).read,
+            pending_note=pending_note,
+            measure=self._measures,
+        )
+
+    def compactable(self, model: Model) -> bool:
+        """Whether a checkpoint would be worth it now."""
+        budget = self.budget(model)
+        if budget is None or not self._journal.branch.entries:
+            return False
+        usage = self.measured(model)
+        used = usage.estimate if usage.tokens is None else usage.tokens
+        return compactable(self.situation(), budget, used=used)
+
+    async def checkpointed(self) -> None:
+        """Forget what the checkpoint in force covers (the log has it), once the words it refers to are at hand."""
+        body = self.checkpoint_body
+        if body is not None:
+            await self._find_words(body)
+            self._journal.branch.drop_before(body.last_depth + 1)
+
+    async def _find_words(self, checkpoint: Checkpoint) -> None:
+        wanted = {reference.entry: reference for reference in references(checkpoint)}
+        words = {name: self._words[name] for name in wanted if name in self._words}
+        for name, reference in wanted.items():
+            if name not in words:
+                found = await self._journal.log.page(before=reference.depth + 1, limit=1)
+                text = words_of(found[0]) if found and found[0].id == name else None
+                if text is not None:
+                    words[name] = text
+        self._words = words
+
+    async def build(self, model: Model, guidance: str = "") -> Request:
         """Return the next request. Raises `LogError` where the path cannot be read."""
-        await self._load()
+        await self.load()
         info = self.info(model)
-        messages = validate(project(self._journal.branch.entries), self._limits(info))
+        messages = validate(project(self._journal.branch.entries, words=self._words), self._limits(info))
         sent = self.overhead(model)
         for message in messages:
             sent += self._measures(message)
@@ -128,6 +209,7 @@ class RequestBuilder:
             tools=self._declared(info) if info.tools else (),
             max_output=self.output_limit,
             images=await self._images(messages),
+            guidance=guidance,
             session_id=self._journal.log.id,
         )
 
@@ -151,12 +233,16 @@ class RequestBuilder:
         changed, self._no_images = not self._no_images, True
         return changed
 
-    async def _load(self) -> None:
+    async def load(self) -> None:
+        """Load what the view needs and memory does not hold: from the newest checkpoint's kept entries on."""
         branch = self._journal.branch
-        if branch.entries and branch.entries[0].depth > 0:
-            await load_older(self._journal.log, branch)
+        body = self.checkpoint_body
+        first = body.last_depth + 1 if body is not None else 0
+        if body is not None and any(reference.entry not in self._words for reference in references(body)):
+            await self._find_words(body)
+        if branch.entries and branch.entries[0].depth > first:
+            await load_older(self._journal.log, branch, first)
             self._seen.learn(file_states(branch.entries))
-            self._cost = sum(cost_of(entry) for entry in branch.entries)
 
     def _limits(self, info: ModelInfo) -> ViewLimits:
         sees = info.images and not self._no_images

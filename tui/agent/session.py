@@ -23,17 +23,23 @@ from tui.agent.agent import Agent, AgentParts, Mode, chosen_model
 from tui.agent.approvals import Approvals
 from tui.agent.branch import Branch, file_states
 from tui.agent.broadcast import Broadcast
+from tui.agent.checkpoints import CheckpointMaker, CheckpointMakerParts
+from tui.agent.compaction import Compaction, CompactionParts
+from tui.agent.events import Said
 from tui.agent.exchange import Exchange, ExchangeParts
 from tui.agent.files import SeenFiles, Spill
 from tui.agent.instructions import find_instructions, system_prompt
 from tui.agent.journal import Journal
 from tui.agent.opening import load_branch, recover
 from tui.agent.requests import RequestBuilder
+from tui.agent.summariser import Summariser
 from tui.agent.toolrun import ToolRunner, ToolRunnerParts, progress_sink
+from tui.context.gate import CompactionMode
+from tui.context.info import context_info
 from tui.context.thresholds import Given
 from tui.log import MemorySession, SessionLog, Store
 from tui.log.entries import ApprovalMode, Body, ModelChosen, Settled, Started
-from tui.messages import clean
+from tui.messages import Json, clean
 from tui.models.base import Model
 from tui.models.factory import ModelChoice, with_server_window
 from tui.models.keys import KEY_ORIGINS
@@ -41,6 +47,7 @@ from tui.settings import Settings
 from tui.tools.base import ToolContext
 from tui.tools.permissions import add_rule, decide, load_rules
 from tui.tools.registry import standard_tools
+from tui.tools.session_tools import session_tools
 
 __all__ = ["SessionOptions", "open_session"]
 
@@ -60,6 +67,8 @@ class SessionOptions(msgspec.Struct, frozen=True):
     interactive: bool = True
     environ: Mapping[str, str] = {}
     settings: Settings = Settings()
+    prompt_folders: tuple[Path, ...] = ()
+    """Where templates of the person's, then of the trusted project, may lie."""
     instructions_home: Path | None = None
     """Where the user's own AGENTS.md may lie."""
 
@@ -125,6 +134,11 @@ def _choice(options: SessionOptions, branch: Branch) -> ModelChoice:
     return ModelChoice(provider=own.provider, model=own.model, base_url=own.base_url, window=own.window or None)
 
 
+def compaction_mode(word: str | None) -> CompactionMode:
+    """Return the mode a settings word means; any other word is the default, as the settings check says."""
+    return word if word in ("auto", "off") else "self"
+
+
 def _given(options: SessionOptions, model: Model) -> Given:
     """Return the thresholds as the person wrote them, for this model."""
     settings = options.settings.for_model(model.info.id)
@@ -175,7 +189,7 @@ class _Assembly:
         self._seen = SeenFiles(file_states(journal.branch.entries))
         self._spill = Spill(options.home / "spill" / journal.log.id)
         self._rules = load_rules(options.home, options.cwd)
-        self._tools = standard_tools()
+        self._tools = (*standard_tools(), *session_tools(self._info))
         self._environ = {name: value for name, value in options.environ.items() if name not in _PRIVATE}
         self._agent: Agent | None = None
 
@@ -189,6 +203,7 @@ class _Assembly:
             approvals=self._approvals,
             exchange=self._exchange,
             requests=self._requests,
+            compaction=self._compaction,
         )
         self._agent = Agent(parts, model, _mode(self._options, self._journal.branch))
         return self._agent
@@ -201,12 +216,46 @@ class _Assembly:
             instructions=list(find_instructions(self._options.cwd, self._options.instructions_home)),
         )
 
+    def _info(self) -> dict[str, Json]:
+        agent = self._agent
+        assert agent is not None
+        limits = self._requests.thresholds(agent.model)
+        return context_info(self._requests.measured(agent.model), limits, agent.compaction.state)
+
+    def _compaction(self, agent: Agent) -> Compaction:
+        summariser = Summariser(clock=time.monotonic, wall=time.time, random=random.random, sleep=anyio.sleep)
+        settings = self._options.settings.for_model(agent.model.info.id)
+        maker = CheckpointMaker(
+            CheckpointMakerParts(
+                journal=self._journal,
+                requests=self._requests,
+                summariser=summariser,
+                model=lambda: agent.model,
+                emit=self._broadcast.emit,
+                folders=self._options.prompt_folders,
+                prompt=settings.compact_prompt,
+            )
+        )
+        return Compaction(
+            CompactionParts(
+                journal=self._journal,
+                requests=self._requests,
+                maker=maker,
+                model=lambda: agent.model,
+                emit=self._broadcast.emit,
+                say=lambda text: self._broadcast.emit(Said(text)),
+                mode=compaction_mode(settings.compaction),
+                folders=self._options.prompt_folders,
+            )
+        )
+
     def _exchange(self, agent: Agent) -> Exchange:
         return Exchange(
             ExchangeParts(
                 journal=self._journal,
                 model=lambda: agent.model,
                 requests=self._requests,
+                compaction=agent.compaction,
                 tools=self._runner(agent),
                 emit=self._broadcast.emit,
                 clock=time.monotonic,

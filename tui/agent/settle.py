@@ -10,6 +10,7 @@ from tui.messages import AssistantMessage, StopReason
 from tui.models.base import ConnectionFailed, ContextTooLong, EmptyAnswer, ModelError, StreamDropped, StreamStalled
 
 __all__ = [
+    "GOES_ON",
     "cut_calls",
     "deliver",
     "next_waiting",
@@ -21,6 +22,8 @@ __all__ = [
     "stopped",
 ]
 
+GOES_ON = ("answered", "length", "empty", "refusal")
+"""After these the next waiting message is sent; after any other it would only fail the same way."""
 OUTPUT_LIMIT = (
     "Not run: the answer reached its output limit of {limit} tokens before this call was complete. "
     "Nothing was changed. Do it in smaller parts."

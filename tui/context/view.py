@@ -26,11 +26,11 @@ from tui.messages import (
     UserMessage,
 )
 
-__all__ = ["EFFECTS_UNKNOWN", "NOT_STARTED", "effective", "in_force", "messages_of", "project", "prompt_message"]
+__all__ = ["EFFECTS_UNKNOWN", "NOT_STARTED", "WordFinder", "effective", "in_force", "messages_of", "project", "prompt_message"]
 
-NOT_STARTED = "Not started: the program ended before this call could run. Nothing was changed; call it again if needed."
+NOT_STARTED = "Not started: it was interrupted before this call could run. Nothing was changed; call it again if needed."
 EFFECTS_UNKNOWN = (
-    "Effects unknown: the program ended while this call was running. Check what it did before repeating it."
+    "Effects unknown: interrupted while this call was running. Check what it did before repeating it."
 )
 
 _MARKS = {
@@ -80,7 +80,7 @@ def project(
     later = tuple(messages_of(effective(entries, found)))
     if found is None or not isinstance(found.body, Checkpoint):
         return later
-    read = _Words(entries, words or {}).read
+    read = WordFinder(entries, words or {}).read
     said = tuple((reference, read(reference)) for reference in references(found.body))
     return (_checkpoint_message(found.body, said), *later)
 
@@ -91,7 +91,7 @@ def _checkpoint_message(checkpoint: Checkpoint, said: tuple[tuple[Reference, str
     return UserMessage((Text(render_checkpoint(checkpoint, dict(said).get)),))
 
 
-class _Words:
+class WordFinder:
     """Finds referred words among the given ones, else among the entries at hand."""
 
     def __init__(self, entries: Sequence[Entry], given: Mapping[str, str]) -> None:

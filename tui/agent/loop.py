@@ -1,0 +1,190 @@
+"""The one task that runs exchanges, one after another, and decides nothing about what they contain.
+
+Order at each settle: a stop, then the handoff, then what was sent, then what waits (`settle.py`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+
+import anyio
+
+from tui.agent.compaction import Compaction
+from tui.agent.events import AgentEvent, PhaseChanged, QueueReturned
+from tui.agent.exchange import Exchange
+from tui.agent.journal import Journal
+from tui.agent.settle import GOES_ON, deliver, next_waiting, stopped
+from tui.log import LogError
+from tui.log.entries import Prompt, Settled
+
+__all__ = ["Loop"]
+
+
+class Loop:
+    """Runs until cancelled. `start` and `interrupt` are how others reach it."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        compaction: Compaction,
+        exchange: Callable[[], Exchange],
+        emit: Callable[[AgentEvent], None],
+        tell: Callable[[], None],
+    ) -> None:
+        self._journal = journal
+        self._compaction = compaction
+        self._exchange = exchange
+        self._emit = emit
+        self._tell = tell
+        self._prompts: deque[Prompt] = deque()
+        self._jobs: deque[Callable[[], Awaitable[None]]] = deque()
+        self._wake = anyio.Event()
+        self._idle = anyio.Event()
+        self._idle.set()
+        self._scope: anyio.CancelScope | None = None
+        self._stop = False
+        self._resume = False
+        self.last = Settled("answered")
+        """How the newest exchange of this process ended."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing runs and nothing is about to."""
+        return self._idle.is_set()
+
+    async def wait_idle(self) -> None:
+        """Wait until nothing runs."""
+        await self._idle.wait()
+
+    def start(self, prompt: Prompt | None = None, *, resume: bool = False) -> None:
+        """Begin an exchange with `prompt`, or go on with what the log says waits (`resume`: the open exchange)."""
+        if prompt is not None:
+            self._prompts.append(prompt)
+        self._resume = self._resume or resume
+        self._begin()
+
+    def job(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do `work` in this task, when nothing else runs; Esc stops it."""
+        self._jobs.append(work)
+        self._begin()
+
+    def _begin(self) -> None:
+        if self._idle.is_set():
+            self._idle = anyio.Event()
+        self._wake.set()
+
+    async def interrupt(self) -> None:
+        """Stop what runs and wait until it is over."""
+        if not self.idle:
+            self._stop = True
+            self._compaction.quitting = False
+            if self._scope is not None:
+                self._scope.cancel()
+        await self._idle.wait()
+
+    async def run(self) -> None:
+        """Run exchanges until cancelled. A log that cannot be written ends it; the screen stays."""
+        try:
+            while True:
+                await self._wake.wait()
+                self._wake = anyio.Event()
+                while await self._turn():
+                    pass
+                self._rest()
+        except* LogError as errors:
+            for error in _flat(errors):
+                self._journal.fail(error)
+            self.last = Settled("error", self._journal.failure)
+            self._rest()
+
+    async def _turn(self) -> bool:
+        """Open what comes next and run it; False where there is nothing to do."""
+        opened = False
+        self._compaction.quitting = True  # until Esc says otherwise, a cancel is the program's end
+        with anyio.CancelScope() as scope:
+            self._scope = scope
+            if self._stop:
+                scope.cancel()
+            opened = await self._open()
+        self._scope = None
+        if scope.cancelled_caught:
+            self._give_back()
+            self._stop = False
+            return False
+        if opened:
+            await self._run_exchange()
+        return opened
+
+    async def _open(self) -> bool:
+        """Go on with the handoff, else make the next prompt durable; False where nothing waits."""
+        while self._jobs:
+            await self._jobs.popleft()()
+        if await self._compaction.advance():
+            return True
+        if self._resume:
+            self._resume = False
+            return True
+        if self._prompts:
+            await self._journal.append(self._prompts.popleft())
+            return True
+        if self._compaction.locked or next_waiting(self._journal.branch) is None:
+            return False
+        await self._journal.change(deliver)
+        self._tell()
+        return True
+
+    async def _run_exchange(self) -> None:
+        settled = Settled("aborted", "Interrupted.")
+        try:
+            with anyio.CancelScope() as scope:
+                self._scope = scope
+                if self._stop:  # Esc came before the exchange had begun
+                    scope.cancel()
+                settled = await self._exchange().run()
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                await self._journal.append(Settled("interrupted", "The program was closed."))
+            raise
+        finally:
+            self._scope = None
+        await self._settle(settled)
+
+    async def _settle(self, settled: Settled) -> None:
+        """Write how it ended and what that means for the handoff; after a stop waiting texts go back to the editor."""
+        self.last = settled
+        self._stop = False
+        waiting = self._journal.branch.queue
+        returns = settled.reason not in (*GOES_ON, "handoff")
+        await self._journal.change(
+            lambda branch: (
+                *(stopped(branch, settled) if returns else (settled,)),
+                *self._compaction.settling(settled),
+            )
+        )
+        if returns and waiting:
+            self._emit(QueueReturned(tuple(item.message.authored for item in waiting)))
+        self._tell()
+
+    def _give_back(self) -> None:
+        """Return what was sent, and is not in the log yet, to the editor."""
+        texts = tuple(prompt.message.authored for prompt in self._prompts)
+        self._prompts.clear()
+        if texts:
+            self._emit(QueueReturned(texts))
+        self.last = Settled("aborted", "Interrupted.")
+
+    def _rest(self) -> None:
+        if self._compaction.state.phase == "failed":
+            self.last = Settled(
+                "needs-person", "The handoff failed; its note is kept. Send anything, or resume, edit or drop it."
+            )
+        self._emit(PhaseChanged("idle"))
+        self._idle.set()
+
+
+def _flat(group: BaseExceptionGroup[LogError]) -> list[LogError]:
+    found: list[LogError] = []
+    for error in group.exceptions:
+        found += _flat(error) if isinstance(error, BaseExceptionGroup) else [error]
+    return found

@@ -1,0 +1,124 @@
+"""Asks a model for a summary: part by part, bounded in time and length, never with tools."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import anyio
+import msgspec
+
+from tui.agent.collector import Collector
+from tui.context.checkpoint import SUMMARY_LIMIT
+from tui.context.summary import (
+    Accepted,
+    Rejected,
+    SummaryJob,
+    halved,
+    judge_summary,
+    summary_message,
+    total_seconds,
+)
+from tui.messages import AssistantMessage, StopReason, Usage
+from tui.models.base import ContextTooLong, Model, ModelError, Request, StreamStalled
+from tui.models.retry import Wait, decide
+
+__all__ = ["Summarised", "Summariser"]
+
+
+class Summarised(msgspec.Struct, frozen=True):
+    """What became of a summary, with the tokens of all its requests."""
+
+    verdict: Accepted | Rejected
+    usage: Usage
+    seconds: float
+
+
+class Summariser:
+    """Runs the requests of one summary after another. Cancelling `run` ends the call that is under way."""
+
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], float],
+        wall: Callable[[], float],
+        random: Callable[[], float],
+        sleep: Callable[[float], Awaitable[None]],
+    ) -> None:
+        self._clock = clock
+        self._wall = wall
+        self._random = random
+        self._sleep = sleep
+        self._usage = Usage()
+
+    async def run(self, job: SummaryJob, model: Model, session_id: str) -> Summarised:
+        """Return the summary of all parts, or why there is none; never raises a `ModelError`."""
+        began, self._usage = self._clock(), Usage()
+        so_far = ""
+        verdict: Accepted | Rejected = Rejected("empty")
+        for part in range(len(job.parts)):
+            verdict = await self._part(job, part, so_far, model, session_id)
+            if isinstance(verdict, Rejected):
+                break
+            so_far = verdict.text
+        return Summarised(verdict, self._usage, round(self._clock() - began, 3))
+
+    async def _part(
+        self, job: SummaryJob, part: int, so_far: str, model: Model, session_id: str
+    ) -> Accepted | Rejected:
+        """Return one part's summary; truncated or over-long, it is asked for once more at half the length."""
+        verdict = await self._asked(job, part, so_far, model, session_id)
+        if isinstance(verdict, Rejected) and verdict.again:
+            verdict = await self._asked(halved(job), part, so_far, model, session_id)
+        return verdict
+
+    async def _asked(
+        self, job: SummaryJob, part: int, so_far: str, model: Model, session_id: str
+    ) -> Accepted | Rejected:
+        request = Request(
+            system=job.system,
+            messages=(summary_message(job, part, so_far),),
+            max_output=min(job.max_output, model.info.max_output),
+            session_id=session_id,
+        )
+        attempt = 1
+        while True:
+            try:
+                with anyio.fail_after(total_seconds(model.info.base_url)):
+                    answer = await self._stream(request, model)
+            except TimeoutError:
+                return Rejected("timeout", "the time for one summary request is over")
+            except ModelError as error:
+                again = decide(error, attempt, self._random(), self._wall())
+                if not isinstance(again, Wait):
+                    return _failed(error)
+                attempt += 1
+                await self._sleep(again.seconds)
+                continue
+            return judge_summary(answer, job)
+
+    async def _stream(self, request: Request, model: Model) -> AssistantMessage:
+        collector = Collector(model.info.id, model.info.provider)
+        async with model.stream(request) as events:
+            async for event in events:
+                collector.add(event)
+                if collector.length > SUMMARY_LIMIT * 2:  # it never ends: what it says is not read on
+                    return collector.partial(StopReason.LENGTH, "It did not come to an end.")
+        answer = collector.finished or collector.partial(StopReason.DROPPED, "The stream just ended.")
+        if answer.usage is not None:
+            self._usage = _added(self._usage, answer.usage)
+        return answer
+
+
+def _failed(error: ModelError) -> Rejected:
+    if isinstance(error, ContextTooLong):
+        return Rejected("does-not-fit", str(error))
+    return Rejected("timeout" if isinstance(error, StreamStalled) else "provider-failure", str(error))
+
+
+def _added(one: Usage, two: Usage) -> Usage:
+    return Usage(
+        input=one.input + two.input,
+        cache_read=one.cache_read + two.cache_read,
+        cache_write=one.cache_write + two.cache_write,
+        output=one.output + two.output,
+    )
