@@ -20,6 +20,7 @@ from tui.agent.requests import RequestBuilder
 from tui.context.checkpoint import largest_note, made_progress
 from tui.context.continuation import delivery, redelivery
 from tui.context.gate import (
+    MOST_BARREN,
     CompactionMode,
     GateFacts,
     Verdict,
@@ -88,6 +89,8 @@ class Compaction:
         self._parts = parts
         self._journal = parts.journal
         self._resuming = ""
+        self._overflows = 0
+        """In the running exchange: each frees room for the same thing to happen again."""
         self.quitting = False
         """Set when the program ends on purpose: a cancelled summary then burns no attempt."""
 
@@ -233,6 +236,7 @@ class Compaction:
     def settling(self, settled: Settled) -> tuple[Body, ...]:
         """Return what is written with the end of an exchange: the continuation's answer closes its cycle."""
         self._resuming = ""
+        self._overflows = 0
         if settled.reason == "aborted":
             return _bodies(step(self.state, Escaped(), new_id)[1])
         if self.state.phase != "delivered" or settled.reason == "handoff":
@@ -291,6 +295,9 @@ class Compaction:
 
     async def overflow(self, detail: str) -> Settled | None:
         """Compact after a request that did not fit; None repeats it, else how the exchange ends."""
+        self._overflows += 1
+        if self._overflows > MOST_BARREN:
+            return Settled("context-full", f"The context was compacted {MOST_BARREN} times and is full again. {detail}")
         if not self.compactable() or self._parts.mode == "off":
             return Settled("context-full", detail)
         self._parts.say("The request did not fit the context window: it is compacted, then sent once more.")

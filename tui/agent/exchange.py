@@ -22,7 +22,7 @@ from tui.agent.journal import Journal
 from tui.agent.requests import RequestBuilder, price
 from tui.agent.settle import cut_calls, settled_by, settled_by_error, steers_due, stop_of
 from tui.agent.toolrun import ToolRunner
-from tui.context.gate import MOST_BARREN, Verdict
+from tui.context.gate import Verdict
 from tui.log.entries import Answer, Settled
 from tui.messages import AssistantMessage, StopReason, new_id
 from tui.models.base import (
@@ -88,7 +88,6 @@ class Exchange:
         self._parts = parts
         self._cut = 0
         self._verdict = Verdict(())
-        self._overflows = 0
 
     async def run(self) -> Settled:
         """Ask and run tools until the model has answered; return how it ended."""
@@ -148,9 +147,6 @@ class Exchange:
         """Wait and return None where the request is worth another try; else return how the exchange ended."""
         if isinstance(error, ContextTooLong):
             self._parts.requests.too_long(error, self._parts.model())
-            self._overflows += 1
-            if self._overflows > MOST_BARREN:
-                return settled_by_error(error)
             return await self._parts.compaction.overflow(str(error))
         if isinstance(error, ImageRejected) and self._parts.requests.drop_images():
             return None
