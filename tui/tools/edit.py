@@ -14,7 +14,7 @@ from tui.tools.paths import Place, locate, outside
 from tui.tools.schema import arguments
 from tui.tools.splice import Edit, splice
 from tui.tools.text import count
-from tui.tools.write import check_fresh, failed_preview, warning_of
+from tui.tools.write import check_fresh, check_shown, failed_preview, note_shown, warning_of
 
 __all__ = ["EDIT"]
 
@@ -72,6 +72,7 @@ async def _preview(ctx: ToolContext, args: Mapping[str, Json]) -> Preview:
         old, new = await in_thread(lambda stop: _plan(ctx, place, asked.edits, stop))
     except ToolError as error:
         return failed_preview(place, error)
+    note_shown(ctx, place, sha256(old))
     shown = await in_thread(lambda _: diff(old, new, place.name))
     warning = warning_of("\n".join(edit.new_text for edit in asked.edits), place.name)
     return Preview(place.name, Effect.EDIT, paths=paths, outside=outside(place), diff=shown.text, warning=warning)
@@ -81,6 +82,7 @@ async def _run(ctx: ToolContext, args: Mapping[str, Json]) -> Outcome:
     asked = arguments(args, _Args)
     place = locate(ctx, asked.path)
     old, new = await in_thread(lambda stop: _plan(ctx, place, asked.edits, stop))
+    check_shown(ctx, place, sha256(old))
     shown = await in_thread(lambda _: diff(old, new, place.name))
     await in_thread(lambda _: replace_file(place.real, place.name, new, sha256(old)), abandon=False)
     ctx.states.note(str(place.real), sha256(new))

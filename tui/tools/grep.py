@@ -136,7 +136,8 @@ async def _search(ctx: ToolContext, base: Path, names: tuple[str, ...], asked: _
             command, input=json.dumps(request).encode(), check=False, stderr=subprocess.PIPE, start_new_session=True
         )
         if done.returncode == 0:
-            return msgspec.json.decode(done.stdout, type=_Answer)
+            # Not msgspec's decoder: it refuses the lone surrogates that stand for bytes in odd file names.
+            return msgspec.convert(json.loads(done.stdout), _Answer)
         last = done.stderr.decode("utf-8", "replace").strip().rsplit("\n", 1)[-1]
         raise ToolError(f"The search failed: {last}. Nothing was changed; try a simpler pattern.")
     assert scope.cancelled_caught

@@ -53,7 +53,7 @@ def _piece(pattern: str, at: int) -> tuple[str, int]:
         case "(":
             return _group(pattern, at)
         case "*" | "+" | "?":
-            return _lazy(pattern, at, pattern[at], at + 1)
+            return _lazy(pattern, pattern[at], at + 1)
         case "{":
             return _repeat(pattern, at)
         case "." | "^" | "$" as character:
@@ -91,7 +91,7 @@ def _group(pattern: str, at: int) -> tuple[str, int]:
     raise _CannotError
 
 
-def _lazy(pattern: str, at: int, text: str, after: int) -> tuple[str, int]:
+def _lazy(pattern: str, text: str, after: int) -> tuple[str, int]:
     if pattern[after : after + 1] == "+":
         raise _CannotError
     if pattern[after : after + 1] == "?":
@@ -105,7 +105,7 @@ def _repeat(pattern: str, at: int) -> tuple[str, int]:
         return r"\{", at + 1
     least, comma, most = found.groups()
     text = f"{{{least or 0}{comma or ''}{most or ''}}}"
-    return _lazy(pattern, at, text, found.end())
+    return _lazy(pattern, text, found.end())
 
 
 def _class(pattern: str, at: int) -> tuple[str, int]:

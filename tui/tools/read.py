@@ -112,6 +112,10 @@ def _scan(path: Path, name: str, first: int, stop: Stop) -> _Scan:
     scan = _Scan(first)
     for piece in chunks(path, name, stop):
         scan.feed(piece)
+        if is_binary(scan.start) and picture(scan.start) is None:
+            # Its kind is known, and it will be refused: the rest may be gigabytes.
+            scan.size = path.stat().st_size
+            break
     return scan
 
 
@@ -154,6 +158,9 @@ def _text(name: str, scan: _Scan, asked: _Args, details: dict[str, Json]) -> Out
         end = count(scan.lines, "line")
         raise ToolError(f"offset {asked.offset} is past the end: {name} has {end}. Nothing is shown.")
     lines = bytes(scan.window).removeprefix(_BOM if asked.offset == 1 else b"").split(b"\n")
+    if len(scan.window) == _WINDOW and len(lines) > 1:
+        # The window ends somewhere in a line: a part must not pass for the whole.
+        lines.pop()
     lines = lines[: scan.lines - asked.offset + 1]
     body, taken = _fit(lines[: min(asked.limit, MAX_LINES)])
     last = asked.offset + taken - 1

@@ -39,8 +39,8 @@ SNIFF_BYTES = 8_192
 _ESCAPES = re.compile(
     r"(?:\x1b\[|\x9b)(?P<csi>[0-?]*[ -/]*[@-~]?)"
     # Strings (OSC, DCS, SOS, PM, APC): whole where their end is seen, else to the end of the line. Each
-    # scan stops at the next ESC, so that a flood of unfinished ones stays linear.
-    r"|(?:\x1b[]PX^_]|[\x90\x98\x9d-\x9f])(?:[^\x1b\x07\x9c]*(?:\x07|\x9c|\x1b\\)|[^\x1b\x07\n]*)"
+    # scan stops at the next start of one, so that a flood of unfinished ones stays linear.
+    r"|(?:\x1b[]PX^_]|[\x90\x98\x9d-\x9f])(?:[^\x1b\x07\x90\x98\x9c-\x9f]*(?:\x07|\x9c|\x1b\\)|[^\x1b\x07\n]*)"
     r"|\x1b[ -/]*[0-~]?"
 )
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")

@@ -20,7 +20,7 @@ from pathspec import GitIgnoreSpec
 
 from tui.tools.base import ToolContext, ToolError
 from tui.tools.files import Stop, chunks, in_thread
-from tui.tools.paths import Place
+from tui.tools.paths import Place, file_type
 
 __all__ = ["Found", "files_under", "ripgrep"]
 
@@ -66,6 +66,8 @@ async def files_under(ctx: ToolContext, place: Place, pattern: str | None = None
         mode = place.real.stat().st_mode
     except OSError as error:
         raise ToolError(f"{place.name} cannot be searched: {error.strerror}. Use ls to see what is there.") from error
+    if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
+        raise ToolError(f"{place.name} is a {file_type(mode)}. It was not opened; only files and folders are searched.")
     if not stat.S_ISDIR(mode):
         return Found(place.real.parent, (place.real.name,), "")
     base, prefix = await in_thread(lambda _: _scope(ctx.root, place))
@@ -169,8 +171,7 @@ def _scope(root: Path, place: Place) -> tuple[Path, str]:
 def _walk(base: Path, prefix: str, stop: Stop) -> Iterator[str]:
     levels = [_level(base, "")]
     parts = [part for part in prefix.split("/") if part]
-    for depth in range(len(parts)):
-        levels.append(_level(base, "/".join(parts[: depth + 1]) + "/"))
+    levels += [_level(base, "/".join(parts[: depth + 1]) + "/") for depth in range(len(parts))]
     todo: list[tuple[_Level, ...]] = [tuple(levels)]
     while todo:
         stop.check()

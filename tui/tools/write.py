@@ -17,7 +17,9 @@ from tui.tools.paths import Place, locate, outside
 from tui.tools.schema import arguments
 from tui.tools.text import count
 
-__all__ = ["WRITE", "check_fresh", "failed_preview", "warning_of"]
+__all__ = ["WRITE", "check_fresh", "check_shown", "failed_preview", "note_shown", "warning_of"]
+
+_NO_FILE = "no file"
 
 SPEC = ToolSpec(
     name="write",
@@ -62,6 +64,23 @@ def check_fresh(path: Path, name: str, seen: str | None, now: str, *, must_have_
     raise ToolError(f"{name} {why} ({state}). It was kept as it is; read it, then decide.")
 
 
+def note_shown(ctx: ToolContext, place: Place, old_hash: str | None) -> None:
+    """Remember the content (None: no file) whose change this call shows to the person who decides."""
+    ctx.states.note(_shown_key(ctx, place), old_hash or _NO_FILE)
+
+
+def check_shown(ctx: ToolContext, place: Place, old_hash: str | None) -> None:
+    """Raise `ToolError` where the file is no longer what the diff was shown for: shown is what is run."""
+    shown = ctx.states.seen(_shown_key(ctx, place))
+    if shown is not None and shown != (old_hash or _NO_FILE):
+        raise ToolError(f"{place.name} changed after its diff was shown. It was kept as it is; read it, then decide.")
+
+
+def _shown_key(ctx: ToolContext, place: Place) -> str:
+    # No real path: those are absolute.
+    return f"shown by {ctx.call_id}: {place.real}"
+
+
 def warning_of(text: str, name: str) -> str:
     """Return the warning of a preview for what is to be written and where."""
     return deceptive(name) or deceptive(text.replace("\r\n", "\n"))
@@ -97,6 +116,7 @@ async def _preview(ctx: ToolContext, args: Mapping[str, Json]) -> Preview:
         plan = await in_thread(lambda stop: _plan(ctx, place, asked.content, stop))
     except ToolError as error:
         return failed_preview(place, error)
+    note_shown(ctx, place, plan.old_hash)
     shown = await in_thread(lambda _: diff(plan.old, plan.new, place.name))
     warning = warning_of(asked.content, place.name)
     return Preview(place.name, Effect.EDIT, paths=paths, outside=outside(place), diff=shown.text, warning=warning)
@@ -106,6 +126,7 @@ async def _run(ctx: ToolContext, args: Mapping[str, Json]) -> Outcome:
     asked = arguments(args, _Args)
     place = locate(ctx, asked.path)
     plan = await in_thread(lambda stop: _plan(ctx, place, asked.content, stop))
+    check_shown(ctx, place, plan.old_hash)
     shown = await in_thread(lambda _: diff(plan.old, plan.new, place.name))
     new_hash = sha256(plan.new)
     if plan.old_hash != new_hash:
