@@ -35,6 +35,8 @@ MAX_TIMEOUT = 3_600.0
 """Most seconds a call may ask for; the setting `bash.max_timeout` changes it."""
 DRAIN_GRACE = 0.15
 """Seconds that output may still come after the shell has ended."""
+LEAVE_GRACE = 0.15
+"""Seconds that processes in the background have after the shell has ended: a daemon needs them to leave."""
 TERM_GRACE = 2.0
 """Seconds between TERM and KILL after the time limit."""
 CANCEL_GRACE = 0.05
@@ -227,6 +229,7 @@ async def _attend(ctx: ToolContext, process: anyio.abc.Process, pipe: _Pipe, lim
                 await _terminate(process, TERM_GRACE)
             else:
                 await pipe.drained()
+                await _settled(process)
             stopped = await _sweep(process)
             await pipe.drained()
             tasks.cancel_scope.cancel()
@@ -253,6 +256,14 @@ async def _terminate(process: anyio.abc.Process, grace: float) -> None:
             if not processes.in_session(process.pid):
                 return
             await anyio.sleep(_LOOK_EVERY)
+
+
+async def _settled(process: anyio.abc.Process) -> None:
+    """Give what the shell just started a moment to end, or to leave the session as it was told to (setsid)."""
+    for _ in range(int(LEAVE_GRACE / _LOOK_EVERY)):
+        if not processes.in_session(process.pid):
+            return
+        await anyio.sleep(_LOOK_EVERY)
 
 
 async def _sweep(process: anyio.abc.Process) -> int:

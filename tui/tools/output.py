@@ -16,7 +16,7 @@ SPILL_BYTES = 64 << 20
 """Most bytes of one command's output that are kept on disk."""
 _HEAD = 128 * 1024
 _TAIL = 256 * 1024
-_PARTIAL_ESCAPE = re.compile("\x1b[^a-zA-Z\n]{0,64}$|\r$")
+_PARTIAL_ESCAPE = re.compile("\x1b[^a-zA-Z\n]{0,64}\\Z|\r\\Z")
 
 
 class Sink:
@@ -81,6 +81,8 @@ class Sink:
     def _where(self) -> str:
         if self.path is None:
             return self.error
+        if self.error:
+            return f"{self.error}; the first {count(self._written, 'byte')} are in {self.path}"
         if self._written < self.total:
             return f"the first {count(self._written, 'byte')} are in {self.path}"
         return f"the whole output is in {self.path}"

@@ -147,7 +147,7 @@ def plain(text: str) -> str:
     no rest of a sequence stays behind (claude-code#14479).
     """
     if _NEEDS_WORK.search(text) is None:
-        return text
+        return clean(text)
     # Strings may span lines; they go first, then each line is played back on its own.
     joined = _ESCAPES.sub(lambda match: match[0] if match["csi"] is not None else "", text)
     return clean("\n".join(_plain_line(line) for line in joined.split("\n")))
