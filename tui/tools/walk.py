@@ -8,6 +8,7 @@ settings, so that an answer depends on the project alone. Links are not followed
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import anyio
 import msgspec
-from pathspec import GitIgnoreSpec
+from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from tui.tools.base import ToolContext, ToolError
 from tui.tools.files import Stop, chunks, in_thread
@@ -40,6 +41,8 @@ _ARGUMENTS = [
     "--glob",
     "!.git",
 ]
+_ANY_FOLDER = "(?P<ps_d>/)"
+"""What pathspec makes of `*/`: it finds the first slash, not the last."""
 _MAX_IGNORE_BYTES = 1 << 20
 
 
@@ -80,6 +83,10 @@ async def files_under(ctx: ToolContext, place: Place, pattern: str | None = None
 
 async def _by_ripgrep(program: str, ctx: ToolContext, base: Path, pattern: str | None) -> tuple[str, ...] | None:
     """Return what ripgrep lists, or None where it could not tell."""
+    special = await _ask([program, *_ARGUMENTS, "--glob", ".rgignore", "--files", "./"], ctx, base)
+    if special is None or special.stdout:
+        # ripgrep 13 obeys .rgignore whatever it is told; the answer must not depend on which program gives it.
+        return None
     if pattern is not None:
         filter_by = ["--files-with-matches", "--text", "--encoding", "none", "-e", pattern, "./"]
         listed = await _ask([program, *_ARGUMENTS, *filter_by], ctx, base)
@@ -105,12 +112,21 @@ def _names(listed: bytes) -> tuple[str, ...]:
     return tuple(os.fsdecode(name.removeprefix(b"./")) for name in listed.split(b"\0") if name)
 
 
+class _Rule(msgspec.Struct, frozen=True):
+    """One line of a .gitignore."""
+
+    regex: re.Pattern[str]
+    ignores: bool
+    """False for a line that begins with `!`."""
+
+
 class _Level(msgspec.Struct, frozen=True):
     """One folder's rules, on the way from the base to an entry."""
 
     folder: str
     """Relative to the base, with a final `/`; empty for the base."""
-    rules: GitIgnoreSpec | None
+    rules: tuple[_Rule, ...]
+    """The last line of its .gitignore first: the last that fits decides."""
     repository: bool
     """Whether it holds `.git`: rules of folders above do not reach into it."""
 
@@ -119,33 +135,52 @@ def _level(base: Path, folder: str) -> _Level:
     return _Level(folder, _rules(base / folder / ".gitignore"), (base / folder / ".git").exists())
 
 
-def _rules(path: Path) -> GitIgnoreSpec | None:
+def _rules(path: Path) -> tuple[_Rule, ...]:
     try:
         raw = b"".join(chunks(path, ".gitignore"))[:_MAX_IGNORE_BYTES]
     except ToolError:
-        return None
+        return ()
     lines = [os.fsdecode(line.removesuffix(b"\r")) for line in raw.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
-    try:
-        return GitIgnoreSpec.from_lines(lines)
-    except ValueError:
-        return GitIgnoreSpec.from_lines(line for line in lines if _is_valid(line))
+    rules = [rule for rule in map(_rule, lines) if rule is not None]
+    return tuple(reversed(rules))
 
 
-def _is_valid(line: str) -> bool:
+def _rule(line: str) -> _Rule | None:
+    """Return what one line means: nothing for a comment, an empty line, and one that is no pattern."""
+    if line.endswith("/**/"):
+        # All folders below; pathspec takes it for the folder itself.
+        line += "*/"
     try:
-        GitIgnoreSpec.from_lines([line])
+        regex, ignores = GitIgnoreSpecPattern.pattern_to_regex(line)
     except ValueError:
+        return None
+    return None if regex is None or ignores is None else _Rule(re.compile(regex), ignores)
+
+
+def _fits(regex: re.Pattern[str], name: str) -> bool:
+    """Whether a pattern means this very entry.
+
+    The patterns of pathspec also match what is in a folder they mean. Here each folder is asked for on the way
+    down, so that counts for nothing: `!folder/` brings back the folder, and says nothing of the files in it.
+    """
+    if regex.pattern == _ANY_FOLDER:
+        return name.endswith("/")
+    match = regex.search(name)
+    if match is None:
         return False
-    return True
+    if match.groupdict().get("ps_d"):
+        return match.end() == len(name)
+    # `folder/**` is all below the folder, and not itself.
+    return not match[0].endswith("/") or match.end() < len(name)
 
 
 def _is_ignored(levels: tuple[_Level, ...], name: str) -> bool:
     """Whether an entry is ignored; `name` is relative to the base, with a final `/` for a folder."""
     for level in reversed(levels):
-        if level.rules is not None:
-            said = level.rules.check_file(name.removeprefix(level.folder)).include
-            if said is not None:
-                return said
+        below = name.removeprefix(level.folder)
+        said = next((rule.ignores for rule in level.rules if _fits(rule.regex, below)), None)
+        if said is not None:
+            return said
         if level.repository:
             return False
     return False
