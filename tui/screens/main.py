@@ -8,6 +8,8 @@ The screen holds no session state: what it shows comes from events, what it asks
 
 from __future__ import annotations
 
+import math
+from time import monotonic
 from typing import ClassVar
 
 import msgspec
@@ -42,6 +44,7 @@ from tui.widgets.banner import Banner
 from tui.widgets.context_bar import ContextBar
 from tui.widgets.editor import Editor, SendMode
 from tui.widgets.hints import Hint, KeyHints
+from tui.widgets.keyboard import TypedBurst
 from tui.widgets.ladder import Rung, climb
 from tui.widgets.queued import QueuedMessages
 from tui.widgets.start import StartFacts, StartView
@@ -98,6 +101,8 @@ class MainScreen(Screen[None]):
         self.feed = TranscriptFeed(look)
         self.composer = Composer(options, look)
         self._armed_at: float | None = None
+        self._focused_at = math.inf
+        """Monotonic seconds; keys before it were typed before the editor had the keyboard."""
 
     def compose(self) -> ComposeResult:
         """Return the rows from top to bottom."""
@@ -119,7 +124,27 @@ class MainScreen(Screen[None]):
         """Give the keyboard to the editor."""
         self.editor.gate = self._gate
         self.editor.focus()
+        self.call_after_refresh(self._has_keyboard)
         self.query_one(KeyHints).show(_BUSY if self.busy else _IDLE)
+
+    def _has_keyboard(self) -> None:
+        self._focused_at = monotonic()
+
+    def on_key(self, event: events.Key) -> None:
+        """Give the editor what was typed before it had the keyboard: no key is lost at the start."""
+        if event.is_printable and event.time <= self._focused_at:
+            event.stop()
+            self.editor.post_message(events.Key(event.key, event.character))
+
+    def on_typed_burst(self, event: TypedBurst) -> None:
+        """Give the editor a burst of keys that came before it had the keyboard."""
+        event.stop()
+        self.editor.post_message(TypedBurst(event.text))
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Give the editor what was pasted before it had the keyboard."""
+        event.stop()
+        self.editor.post_message(events.Paste(event.text))
 
     @property
     def editor(self) -> Editor:
