@@ -7,6 +7,7 @@ is stopped and written down, the log is closed, and only then does the screen go
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import sys
 from collections.abc import Callable
@@ -79,6 +80,9 @@ class ClewApp(App[int], inherit_bindings=False):
         self.call_after_refresh(self._start)
 
     def _start(self) -> None:
+        gc.freeze()  # what the start made stays; only what comes after it is ever looked through
+        gc.set_threshold(20_000, 10, 20)
+        gc.enable()
         if self.options.history is not None:
             self.main.editor.recall = read_history(self.options.history)
         for notice in self._notices:

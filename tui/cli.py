@@ -8,6 +8,7 @@ no screen, and the app no network code before its first paint.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import sys
@@ -130,6 +131,7 @@ def _session(asked: Arguments) -> int:
     )
     own, cwd = places(os.environ), _directory(asked.cwd)
     if front == "app":
+        gc.disable()  # nothing that is imported is garbage: a sixth of the start; the app switches it on again
         draw_on_terminal()
         loaded = _load(asked, own, cwd, ask=True)
         return _app(_Start(asked, loaded, own, cwd, front, _resumed(asked, own, cwd)))

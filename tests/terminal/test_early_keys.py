@@ -16,7 +16,8 @@ def shown(output: bytes) -> str:
 
 
 def test_what_is_typed_as_the_screen_opens_stands_in_the_editor(tmp_path: Path) -> None:
-    with PtyChild([sys.executable, "-m", "tui"], {**environment(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])}) as child:
+    environ = {**environment(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])}
+    with PtyChild([sys.executable, "-m", "tui"], environ) as child:
         child.read_until(lambda output: b"\x1b[?1049h" in output)
         child.send(b"early")
         child.read_until(lambda output: "❯ early" in shown(output))

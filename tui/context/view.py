@@ -26,12 +26,19 @@ from tui.messages import (
     UserMessage,
 )
 
-__all__ = ["EFFECTS_UNKNOWN", "NOT_STARTED", "WordFinder", "effective", "in_force", "messages_of", "project", "prompt_message"]
+__all__ = [
+    "EFFECTS_UNKNOWN",
+    "NOT_STARTED",
+    "WordFinder",
+    "effective",
+    "in_force",
+    "messages_of",
+    "project",
+    "prompt_message",
+]
 
-NOT_STARTED = "Not started: it was interrupted before this call could run. Nothing was changed; call it again if needed."
-EFFECTS_UNKNOWN = (
-    "Effects unknown: interrupted while this call was running. Check what it did before repeating it."
-)
+NOT_STARTED = "Not started: interrupted before this call could run. Nothing was changed; call it again if needed."
+EFFECTS_UNKNOWN = "Effects unknown: interrupted while this call was running. Check what it did before repeating it."
 
 _MARKS = {
     StopReason.LENGTH: "[This answer was cut here by the output limit.]",
@@ -99,6 +106,7 @@ class WordFinder:
         self._given = given
 
     def read(self, reference: Reference) -> str | None:
+        """Return the words, or None where they are not at hand."""
         if reference.entry in self._given:
             return self._given[reference.entry]
         place = reference.depth - self._entries[0].depth if self._entries else -1

@@ -2,10 +2,13 @@
 
 In: bodies to append, small mutable rows (draft, title). Out: entries by range scan, never a second copy
 of the history. Knows no provider and no screen.
+
+The store and SQLite are loaded when they are first named: the first paint needs the kinds of entry alone.
 """
 
-from tui.log.catalogue import Found, find_session, rebuild
-from tui.log.check import Finding, check
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from tui.log.errors import (
     AmbiguousSession,
     Damaged,
@@ -20,9 +23,36 @@ from tui.log.errors import (
     SessionNotFound,
     SqliteUnfit,
 )
-from tui.log.protocol import SessionInfo, SessionLog, now_ms
-from tui.log.session import MemorySession, Session
-from tui.log.store import Store
+
+if TYPE_CHECKING:
+    from tui.log.catalogue import Found, find_session, rebuild
+    from tui.log.check import Finding, check
+    from tui.log.protocol import SessionInfo, SessionLog, now_ms
+    from tui.log.session import MemorySession, Session
+    from tui.log.store import Store
+
+_LATE = {
+    "Found": "catalogue",
+    "find_session": "catalogue",
+    "rebuild": "catalogue",
+    "Finding": "check",
+    "check": "check",
+    "SessionInfo": "protocol",
+    "SessionLog": "protocol",
+    "now_ms": "protocol",
+    "MemorySession": "session",
+    "Session": "session",
+    "Store": "store",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load what is named, once (PEP 562)."""
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"tui.log.{_LATE[name]}"), name)
+    return value
+
 
 __all__ = [
     "AmbiguousSession",
