@@ -37,6 +37,10 @@ _RUNS_OTHERS = frozenset(_RUNS_OTHERS_WORDS.split())
 """Programs whose first word says little of what they do: only the exact command is suggested as a rule."""
 
 
+_RUNS_LATER = frozenset({".git", ".clew"})
+"""Folders whose files (hooks, settings) can run commands or change permissions: the mode `edits` is not for them."""
+
+
 class Allow(msgspec.Struct, frozen=True):
     """It may run. `why` names the rule or the mode."""
 
@@ -67,23 +71,27 @@ def decide(mode: Mode, preview: Preview, rules: Sequence[Rule]) -> Verdict:
     denied = next((rule for rule in rules if rule.deny and _touches(rule, preview)), None)
     if denied is not None:
         return Refuse(f"the project's rule `{denied.text}` forbids it.")
+    if preview.effect is Effect.EXECUTE and _uncertain(preview, rules):
+        # Before the rules that allow: `bash(*)` must not hide from `deny bash(rm *)` what nobody can read.
+        return Ask("the command cannot be read with certainty, and the project has rules that forbid commands.")
     allowed = _allowing(preview, [rule for rule in rules if not rule.deny])
     if allowed is not None:
         return Allow(allowed)
     if preview.outside:
         return Ask(f"it reaches outside the project: {', '.join(preview.outside)}.")
-    if preview.effect is Effect.EXECUTE and _uncertain(preview, rules):
-        return Ask("the command cannot be read with certainty, and the project has rules that forbid commands.")
-    return _by_mode(mode, preview.effect)
+    return _by_mode(mode, preview)
 
 
-def _by_mode(mode: Mode, effect: Effect) -> Verdict:
-    if effect is Effect.READ:
+def _by_mode(mode: Mode, preview: Preview) -> Verdict:
+    if preview.effect is Effect.READ:
         return Allow("reading in the project is free")
     if mode == "all":
         return Allow("the mode is `all`")
-    if effect is Effect.EXECUTE:
+    if preview.effect is Effect.EXECUTE:
         return Ask("it runs a command.")
+    private = next((path for path in preview.paths if _RUNS_LATER & set(Path(path).parts)), None)
+    if private is not None:
+        return Ask(f"it changes {private}, from where commands may be run later.")
     return Allow("the mode is `edits`") if mode == "edits" else Ask("it changes a file.")
 
 
@@ -102,6 +110,9 @@ def _uncertain(preview: Preview, rules: Sequence[Rule]) -> bool:
 def _allowing(preview: Preview, rules: Sequence[Rule]) -> str | None:
     """Return the rules that together allow every part of the call, or None."""
     if preview.effect is Effect.EXECUTE:
+        if preview.warning:
+            # It looks like another command: a person has to see it (deepagents#1694).
+            return None
         found = [
             next((rule.text for rule in rules if rule.matches_command(words)), None)
             for words in simple_commands(preview.command) or ((),)

@@ -6,6 +6,7 @@ Kept in the user's own data folder, one private file per project: a project's fi
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import re
 from collections.abc import Sequence
@@ -69,12 +70,14 @@ def parse_rule(text: str, root: Path) -> Rule:
             raise RuleError(f"{text!r} names no simple command: a rule holds plain words and at most one last *.")
     else:
         pattern = f"{Path.home()}{pattern[1:]}" if pattern.startswith("~/") else pattern
-        pattern = pattern if pattern.startswith("/") else f"{root}/{pattern.removeprefix('./')}"
+        # Real paths have no `..`, and the project's own name is no pattern.
+        pattern = os.path.normpath(pattern if pattern.startswith("/") else f"{glob.escape(str(root))}/{pattern}")
     return Rule(text=text.strip(), word=word, pattern=pattern, deny=match["deny"] is not None)
 
 
 def _file(home: Path, project: Path) -> Path:
-    return project_folder(home, project) / "rules.toml"
+    # The real path: through a link it is the same project, under the same rules.
+    return project_folder(home, real_project(project)) / "rules.toml"
 
 
 def _texts(home: Path, project: Path) -> list[str]:
@@ -97,10 +100,11 @@ def load_rules(home: Path, project: Path) -> tuple[Rule, ...]:
 def add_rule(home: Path, project: Path, text: str) -> tuple[Rule, ...]:
     """Keep one more rule for the project and return all. The file is replaced whole, mode 0600. Raises `RuleError`."""
     rule = parse_rule(clean(text), real_project(project))
-    texts = _texts(home, project)
-    if rule.text not in texts:
-        _write(_file(home, project), [*texts, rule.text])
-    return load_rules(home, project)
+    known = load_rules(home, project)
+    if any(rule.text == other.text for other in known):
+        return known
+    _write(_file(home, project), [*(other.text for other in known), rule.text])
+    return (*known, rule)
 
 
 def _write(path: Path, texts: list[str]) -> None:
