@@ -285,8 +285,21 @@ async def _end_now(ctx: ToolContext, process: anyio.abc.Process) -> None:
     """After Esc: end the session, and daemons that left it, for nobody would hear of them."""
     with anyio.CancelScope(shield=True):
         await _terminate(process, CANCEL_GRACE)
-        processes.kill((survivor.pid for survivor in processes.marked(ctx.call_id)), signal.SIGKILL)
         await _sweep(process)
+        await _end_daemons(ctx.call_id)
+
+
+async def _end_daemons(mark: str) -> None:
+    """KILL what left the session, until it is gone: a signal that was sent has not yet arrived."""
+    quiet = 0
+    for _ in range(50):
+        left = [survivor.pid for survivor in processes.marked(mark)]
+        processes.kill(left, signal.SIGKILL)
+        # Looked for twice: one that is just replacing its program shows no environment for a moment.
+        quiet = 0 if left else quiet + 1
+        if quiet == 2:
+            return
+        await anyio.sleep(0.01)
 
 
 def _outcome(command: str, limit: float, sink: Sink, end: _End) -> Outcome:
