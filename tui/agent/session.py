@@ -37,7 +37,7 @@ from tui.agent.toolrun import ToolRunner, ToolRunnerParts, progress_sink
 from tui.context.gate import CompactionMode
 from tui.context.info import context_info
 from tui.context.thresholds import Given
-from tui.log import MemorySession, SessionLog, Store
+from tui.log import LogError, MemorySession, SessionLog, Store
 from tui.log.entries import ApprovalMode, Body, ModelChosen, Settled, Started
 from tui.messages import Json, clean
 from tui.models.base import Model
@@ -45,11 +45,15 @@ from tui.models.factory import ModelChoice, with_server_window
 from tui.models.keys import KEY_ORIGINS
 from tui.settings import Settings
 from tui.tools.base import ToolContext
-from tui.tools.permissions import add_rule, decide, load_rules
+from tui.tools.permissions import Rule, RuleError, add_rule, decide, load_rules
 from tui.tools.registry import standard_tools
 from tui.tools.session_tools import session_tools
 
 __all__ = ["SessionOptions", "open_session"]
+
+
+class SessionUnusable(LogError):
+    """The session cannot be opened for a reason beside its log. `str()` says what to mend."""
 
 
 class SessionOptions(msgspec.Struct, frozen=True):
@@ -178,6 +182,14 @@ def _changed_choices(options: SessionOptions, branch: Branch, model: Model) -> t
     return tuple(bodies)
 
 
+def _rules(options: SessionOptions) -> tuple[Rule, ...]:
+    """Return the project's rules. With rules that cannot be read nothing may run: one of them may forbid it."""
+    try:
+        return load_rules(options.home, options.cwd)
+    except RuleError as error:
+        raise SessionUnusable(str(error)) from error
+
+
 class _Assembly:
     """Makes the parts of one agent fit each other."""
 
@@ -188,7 +200,7 @@ class _Assembly:
         self._approvals = Approvals(broadcast.emit)
         self._seen = SeenFiles(file_states(journal.branch.entries))
         self._spill = Spill(options.home / "spill" / journal.log.id)
-        self._rules = load_rules(options.home, options.cwd)
+        self._rules = _rules(options)
         self._tools = (*standard_tools(), *session_tools(self._info))
         self._environ = {name: value for name, value in options.environ.items() if name not in _PRIVATE}
         self._agent: Agent | None = None

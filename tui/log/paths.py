@@ -79,8 +79,9 @@ def project_folder(home: Path, project: Path) -> Path:
     The path itself never becomes a name: 90 CJK letters over nine levels are too long for any file system
     (pi#9836). The real path is stored in the database.
     """
-    raw = os.fsencode(real_project(project))
-    slug = re.sub(r"[^a-z0-9]+", "-", project.name.lower()).strip("-")[:40].strip("-")
+    real = real_project(project)
+    raw = os.fsencode(real)
+    slug = re.sub(r"[^a-z0-9]+", "-", real.name.lower()).strip("-")[:40].strip("-")
     digest = hashlib.sha256(raw).hexdigest()[:20]
     return projects_folder(home) / f"{slug or 'project'}-{digest}"
 

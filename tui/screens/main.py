@@ -8,8 +8,6 @@ The screen holds no session state: what it shows comes from events, what it asks
 
 from __future__ import annotations
 
-import math
-from time import monotonic
 from typing import ClassVar
 
 import msgspec
@@ -17,7 +15,6 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
-from textual.screen import Screen
 
 from tui.agent.events import (
     AgentEvent,
@@ -34,6 +31,7 @@ from tui.commands.table import Name, Typed
 from tui.log.entries import Prompt
 from tui.messages import UserMessage
 from tui.screens.composer import Composer
+from tui.screens.early import EarlyKeysScreen
 from tui.screens.feed import TranscriptFeed
 from tui.screens.link import SessionLink
 from tui.screens.look import Look, bar_state
@@ -44,7 +42,6 @@ from tui.widgets.banner import Banner
 from tui.widgets.context_bar import ContextBar
 from tui.widgets.editor import Editor, SendMode
 from tui.widgets.hints import Hint, KeyHints
-from tui.widgets.keyboard import TypedBurst
 from tui.widgets.ladder import Rung, climb
 from tui.widgets.queued import QueuedMessages
 from tui.widgets.start import StartFacts, StartView
@@ -78,7 +75,7 @@ _BUSY: tuple[Hint, ...] = (("Esc", "stop"), ("Enter", "steer"), ("Ctrl+T", "then
 _ROOMY = 24
 
 
-class MainScreen(Screen[None]):
+class MainScreen(EarlyKeysScreen):
     """Everything a session shows, and where keys become requests."""
 
     BINDINGS: ClassVar[list[BindingType]] = SCREEN_BINDINGS
@@ -101,8 +98,6 @@ class MainScreen(Screen[None]):
         self.feed = TranscriptFeed(look)
         self.composer = Composer(options, look)
         self._armed_at: float | None = None
-        self._focused_at = math.inf
-        """Monotonic seconds; keys before it were typed before the editor had the keyboard."""
 
     def compose(self) -> ComposeResult:
         """Return the rows from top to bottom."""
@@ -123,28 +118,11 @@ class MainScreen(Screen[None]):
     def on_mount(self) -> None:
         """Give the keyboard to the editor."""
         self.editor.gate = self._gate
-        self.editor.focus()
-        self.call_after_refresh(self._has_keyboard)
         self.query_one(KeyHints).show(_BUSY if self.busy else _IDLE)
 
-    def _has_keyboard(self) -> None:
-        self._focused_at = monotonic()
-
-    def on_key(self, event: events.Key) -> None:
-        """Give the editor what was typed before it had the keyboard: no key is lost at the start."""
-        if event.is_printable and event.time <= self._focused_at:
-            event.stop()
-            self.editor.post_message(events.Key(event.key, event.character))
-
-    def on_typed_burst(self, event: TypedBurst) -> None:
-        """Give the editor a burst of keys that came before it had the keyboard."""
-        event.stop()
-        self.editor.post_message(TypedBurst(event.text))
-
-    def on_paste(self, event: events.Paste) -> None:
-        """Give the editor what was pasted before it had the keyboard."""
-        event.stop()
-        self.editor.post_message(events.Paste(event.text))
+    def keyboard_goes_to(self) -> Editor:
+        """Return the editor."""
+        return self.editor
 
     @property
     def editor(self) -> Editor:

@@ -1,0 +1,49 @@
+"""A screen on which no key is lost that was typed before the editor had the keyboard."""
+
+from __future__ import annotations
+
+import math
+from time import monotonic
+
+from textual import events
+from textual.screen import Screen
+from textual.widget import Widget
+
+from tui.widgets.keyboard import TypedBurst
+
+__all__ = ["EarlyKeysScreen"]
+
+
+class EarlyKeysScreen(Screen[None]):
+    """Passes what comes to the screen itself, because nothing has the focus yet, on to one widget."""
+
+    _focused_at = math.inf
+    """Monotonic seconds; printable keys before it were typed before the widget had the keyboard."""
+
+    def keyboard_goes_to(self) -> Widget:
+        """Return the widget that is typed into."""
+        raise NotImplementedError
+
+    def on_mount(self) -> None:
+        """Give the keyboard to the widget."""
+        self.keyboard_goes_to().focus()
+        self.call_after_refresh(self._has_keyboard)
+
+    def _has_keyboard(self) -> None:
+        self._focused_at = monotonic()
+
+    def on_key(self, event: events.Key) -> None:
+        """Pass an early key on."""
+        if event.is_printable and event.time <= self._focused_at:
+            event.stop()
+            self.keyboard_goes_to().post_message(events.Key(event.key, event.character))
+
+    def on_typed_burst(self, event: TypedBurst) -> None:
+        """Pass an early burst of keys on; the editor keeps every other one to itself."""
+        event.stop()
+        self.keyboard_goes_to().post_message(TypedBurst(event.text))
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Pass an early paste on."""
+        event.stop()
+        self.keyboard_goes_to().post_message(events.Paste(event.text))
