@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
 import msgspec
 
-from tui.models.base import AuthFailed, BadRequest, Model, ModelInfo
+from tui.models.base import AuthFailed, BadRequest, Model, ModelInfo, ModelNotFound
 from tui.models.catalogue import CATALOGUE, describe
-from tui.models.discover import server_window
+from tui.models.discover import LOCAL_PORTS, local_models, server_window
 from tui.models.http import Http, Timeouts
 from tui.models.keys import KEY_ORIGINS, Secret, from_keyring, is_loopback, key_for, origin
 
@@ -57,9 +58,7 @@ def open_model(
     means = _Means(environ, timeouts, server, lookup)
     match choice.provider or _provider(choice, environ):
         case "rehearsal":
-            from tui.models.rehearsal import RehearsalModel
-
-            return RehearsalModel(window=choice.window)
+            return _rehearsal(choice)
         case "anthropic":
             return _anthropic(choice, means)
         case "openai-chat" | "openai-responses" as provider:
@@ -74,11 +73,14 @@ async def with_server_window(
     *,
     timeouts: Timeouts | None = None,
     lookup: Callable[[str], str | None] = from_keyring,
+    ports: Sequence[int] = tuple(LOCAL_PORTS),
 ) -> Model:
     """Return the model of `choice`, its server asked for the window first where no setting names it.
 
-    Takes at most a few seconds, and asks only servers whose address the person gave.
+    Takes at most a few seconds. Asks only servers whose address the person gave, and for a model that is only
+    named, and for which there is no key, this machine's own.
     """
+    choice = await _located(choice, environ, lookup, ports)
     model = open_model(choice, environ, timeouts=timeouts, lookup=lookup)
     if choice.window or not choice.base_url or model.info.provider == "rehearsal":
         return model
@@ -87,6 +89,34 @@ async def with_server_window(
     found = await server_window(url, model.info.id, key)
     await model.aclose()
     return open_model(choice, environ, timeouts=timeouts, server=found, lookup=lookup)
+
+
+async def _located(
+    choice: ModelChoice, environ: Mapping[str, str], lookup: Callable[[str], str | None], ports: Sequence[int]
+) -> ModelChoice:
+    """Return the choice with the address of the local server that offers the model, where nothing else says one."""
+    if choice.provider or choice.base_url or choice.model in ("", "rehearsal"):
+        return choice
+    url = _ANTHROPIC_URL if choice.model.startswith("claude") else _OPENAI_URL
+    if _has_key(url, environ) or lookup(origin(url)):
+        return choice
+    for info in await local_models(ports):
+        if info.id == choice.model:
+            return msgspec.structs.replace(choice, provider="openai-chat", base_url=info.base_url)
+    return choice
+
+
+def _rehearsal(choice: ModelChoice) -> Model:
+    """Return the built-in model; a model name that ends in `.toml` is the script it plays."""
+    from tui.models.rehearsal import RehearsalModel, ScriptError, load_script
+
+    if not choice.model.endswith(".toml"):
+        return RehearsalModel(window=choice.window)
+    try:
+        script = load_script(Path(choice.model).expanduser())
+    except (ScriptError, OSError) as error:
+        raise ModelNotFound(f"The script cannot be played: {error}") from error
+    return RehearsalModel(window=choice.window, script=script)
 
 
 def list_models(environ: Mapping[str, str]) -> list[ModelInfo]:
@@ -113,7 +143,7 @@ def anthropic_url(base_url: str) -> str:
 
 def _provider(choice: ModelChoice, environ: Mapping[str, str]) -> str:
     name = choice.model.lower()
-    if name == "rehearsal":
+    if name == "rehearsal" or name.endswith(".toml"):
         return "rehearsal"
     if choice.base_url:
         return "anthropic" if origin(choice.base_url) == origin(_ANTHROPIC_URL) else "openai-chat"
