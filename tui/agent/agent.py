@@ -44,6 +44,8 @@ class AgentParts(msgspec.Struct, frozen=True):
     exchange: Callable[[Agent], Exchange]
     """Makes the next exchange; given the agent for the model and mode in force."""
     requests: RequestBuilder
+    returns: bool
+    """Whether there is an editor that takes waiting texts back when the agent stops."""
     compaction: Callable[[Agent], Compaction]
     """Makes the driver of the handoff; given the agent for the model in force."""
 
@@ -58,7 +60,12 @@ class Agent:
         self._approval: Mode = approval
         self._compaction = parts.compaction(self)
         self._loop = Loop(
-            parts.journal, self._compaction, lambda: parts.exchange(self), parts.broadcast.emit, self.tell
+            parts.journal,
+            self._compaction,
+            lambda: parts.exchange(self),
+            parts.broadcast.emit,
+            self.tell,
+            returns=parts.returns,
         )
 
     @property

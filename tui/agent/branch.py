@@ -56,9 +56,11 @@ class Branch:
 
     @property
     def exchange_open(self) -> bool:
-        """Whether a prompt has no `Settled` after it."""
-        prompt, settled = self.newest(Prompt), self.newest(Settled)
-        return prompt is not None and (settled is None or settled.depth < prompt.depth)
+        """Whether something of an exchange has no `Settled` after it: one that is resumed has no prompt of its own."""
+        settled = self.newest(Settled)
+        last = settled.depth if settled is not None else -1
+        begun = (self.newest(Prompt), self.newest(Answer), self.newest(ToolStarted))
+        return any(entry is not None and entry.depth > last for entry in begun)
 
 
 def queue_of(entry: Entry | None) -> tuple[Waiting, ...]:

@@ -17,6 +17,7 @@ from tui.agent.checkpoints import CheckpointMaker
 from tui.agent.events import AgentEvent, QueueReturned
 from tui.agent.journal import Journal
 from tui.agent.requests import RequestBuilder
+from tui.agent.settle import held_back
 from tui.context.checkpoint import largest_note, made_progress
 from tui.context.continuation import delivery, redelivery
 from tui.context.gate import (
@@ -77,6 +78,8 @@ class CompactionParts(msgspec.Struct, frozen=True):
     emit: Callable[[AgentEvent], None]
     say: Callable[[str], None]
     """Tells the person one line that is not in the log."""
+    returns: bool = True
+    """Whether there is an editor that takes held texts back; else they stay in the queue."""
     mode: CompactionMode = "self"
     folders: tuple[Path, ...] = ()
     """Where templates of the person's, then of the trusted project, may lie."""
@@ -105,6 +108,11 @@ class Compaction:
     def locked(self) -> bool:
         """Whether a handoff is pending, so that queues wait."""
         return is_locked(self.state)
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether a cycle is open: pending, or delivered and not answered yet."""
+        return self.state.phase not in ("none", "answered")
 
     @property
     def mode(self) -> CompactionMode:
@@ -175,8 +183,13 @@ class Compaction:
 
     def guidance(self) -> str:
         """Return the transient note to the model for the next request; empty is none."""
-        if self._resuming:
-            return redelivery(self._resuming, project(self._journal.branch.entries))
+        again = self._resuming if self.state.phase == "delivered" else ""
+        told = self._level_guidance()
+        if not again:
+            return told
+        return "\n\n".join(filter(None, (redelivery(again, project(self._journal.branch.entries)), told)))
+
+    def _level_guidance(self) -> str:
         model, requests = self._parts.model(), self._parts.requests
         limits = requests.thresholds(model)
         if isinstance(limits, ConfigurationError):
@@ -258,8 +271,10 @@ class Compaction:
             found.extend(effects)
             deliver = next((effect for effect in effects if isinstance(effect, Deliver)), None)
             note = self._note()
-            sent = delivery(note, deliver.handoff) if deliver is not None and note is not None else ()
-            returned = any(isinstance(effect, ReturnQueue) for effect in effects) and self._journal.branch.queue
+            sent: tuple[Body, ...] = ()
+            if deliver is not None and note is not None:
+                sent = (*delivery(note, deliver.handoff), *held_back(self._journal.branch.queue))
+            returned = any(isinstance(effect, ReturnQueue) for effect in effects) and self._returns
             return (*_bodies(effects), *sent, *((Queue(),) if returned else ()))
 
         waiting = self._journal.branch.queue
@@ -267,9 +282,13 @@ class Compaction:
         for effect in found:
             if isinstance(effect, Say):
                 self._parts.say(effect.text)
-            elif isinstance(effect, ReturnQueue) and waiting:
+            elif isinstance(effect, ReturnQueue) and waiting and self._parts.returns:
                 self._parts.emit(QueueReturned(tuple(item.message.authored for item in waiting)))
         return tuple(found)
+
+    @property
+    def _returns(self) -> bool:
+        return self._parts.returns and bool(self._journal.branch.queue)
 
     def _note(self) -> Note | None:
         entry = self._journal.branch.newest(Note)

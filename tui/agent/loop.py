@@ -16,7 +16,7 @@ from tui.agent.exchange import Exchange
 from tui.agent.journal import Journal
 from tui.agent.settle import GOES_ON, deliver, next_waiting, stopped
 from tui.log import LogError
-from tui.log.entries import Prompt, Settled
+from tui.log.entries import Prompt, Queue, Settled
 
 __all__ = ["Loop"]
 
@@ -31,12 +31,15 @@ class Loop:
         exchange: Callable[[], Exchange],
         emit: Callable[[AgentEvent], None],
         tell: Callable[[], None],
+        *,
+        returns: bool = True,
     ) -> None:
         self._journal = journal
         self._compaction = compaction
         self._exchange = exchange
         self._emit = emit
         self._tell = tell
+        self._returns = returns
         self._prompts: deque[Prompt] = deque()
         self._jobs: deque[Callable[[], Awaitable[None]]] = deque()
         self._wake = anyio.Event()
@@ -109,8 +112,7 @@ class Loop:
             opened = await self._open()
         self._scope = None
         if scope.cancelled_caught:
-            self._give_back()
-            self._stop = False
+            await self._give_back()
             return False
         if opened:
             await self._run_exchange()
@@ -155,7 +157,7 @@ class Loop:
         self.last = settled
         self._stop = False
         waiting = self._journal.branch.queue
-        returns = settled.reason not in (*GOES_ON, "handoff")
+        returns = self._returns and settled.reason not in (*GOES_ON, "handoff")
         await self._journal.change(
             lambda branch: (
                 *(stopped(branch, settled) if returns else (settled,)),
@@ -166,10 +168,15 @@ class Loop:
             self._emit(QueueReturned(tuple(item.message.authored for item in waiting)))
         self._tell()
 
-    def _give_back(self) -> None:
-        """Return what was sent, and is not in the log yet, to the editor."""
+    async def _give_back(self) -> None:
+        """Return what was sent, and what waits, to the editor."""
         texts = tuple(prompt.message.authored for prompt in self._prompts)
+        if self._returns and self._journal.branch.queue:
+            texts += tuple(item.message.authored for item in self._journal.branch.queue)
+            await self._journal.append(Queue())
         self._prompts.clear()
+        self._jobs.clear()
+        self._stop = self._resume = False
         if texts:
             self._emit(QueueReturned(texts))
         self.last = Settled("aborted", "Interrupted.")

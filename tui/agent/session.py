@@ -10,7 +10,7 @@ import datetime as dt
 import random
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Literal
@@ -30,7 +30,8 @@ from tui.agent.exchange import Exchange, ExchangeParts
 from tui.agent.files import SeenFiles, Spill
 from tui.agent.instructions import find_instructions, system_prompt
 from tui.agent.journal import Journal
-from tui.agent.opening import load_branch, recover
+from tui.agent.opening import load_branch
+from tui.agent.reopening import Reopening
 from tui.agent.requests import RequestBuilder
 from tui.agent.summariser import Summariser
 from tui.agent.toolrun import ToolRunner, ToolRunnerParts, progress_sink
@@ -38,7 +39,7 @@ from tui.context.gate import CompactionMode
 from tui.context.info import context_info
 from tui.context.thresholds import Given
 from tui.log import LogError, MemorySession, SessionLog, Store
-from tui.log.entries import ApprovalMode, Body, ModelChosen, Settled, Started
+from tui.log.entries import ApprovalMode, Body, ModelChosen, Started
 from tui.messages import Json, clean
 from tui.models.base import Model
 from tui.models.factory import ModelChoice, with_server_window
@@ -75,6 +76,8 @@ class SessionOptions(msgspec.Struct, frozen=True):
     """Where templates of the person's, then of the trusted project, may lie."""
     instructions_home: Path | None = None
     """Where the user's own AGENTS.md may lie."""
+    sleep: Callable[[float], Awaitable[None]] = anyio.sleep
+    """How waits pass, in seconds: before retries, and before what goes on by itself."""
 
 
 Report = Callable[[str], None]
@@ -101,7 +104,8 @@ async def open_session(options: SessionOptions, *, report: Report = _silent) -> 
         agent = _Assembly(options, journal, broadcast).agent(model)
         stack.push_async_callback(agent.close)
         if log.writable:
-            await _begin(options, journal, model, report)
+            await _begin(options, journal, model)
+            await _reopening(options, agent, journal, broadcast, report).run()
         async with anyio.create_task_group() as group:
             group.start_soon(agent.run)
             try:
@@ -160,13 +164,24 @@ def _mode(options: SessionOptions, branch: Branch) -> Mode:
     return options.approve or own
 
 
-async def _begin(options: SessionOptions, journal: Journal, model: Model, report: Report) -> None:
-    """Write what a session starts with, or make whole what was left in the middle."""
+def _reopening(
+    options: SessionOptions, agent: Agent, journal: Journal, broadcast: Broadcast, report: Report
+) -> Reopening:
+    return Reopening(
+        journal=journal,
+        compaction=agent.compaction,
+        loop=agent.loop,
+        interactive=options.interactive,
+        report=report,
+        say=lambda text: broadcast.emit(Said(text)),
+        sleep=options.sleep,
+    )
+
+
+async def _begin(options: SessionOptions, journal: Journal, model: Model) -> None:
+    """Write what a session starts with, and what of it was chosen anew."""
     if not journal.branch.entries:
         await journal.append(Started(cwd=clean(str(options.cwd)), version=__version__))
-    for entry in await recover(journal):
-        if isinstance(entry.body, Settled):
-            report(f"This session was interrupted. {entry.body.detail}")
     await journal.append(*_changed_choices(options, journal.branch, model))
 
 
@@ -215,6 +230,7 @@ class _Assembly:
             approvals=self._approvals,
             exchange=self._exchange,
             requests=self._requests,
+            returns=self._options.interactive,
             compaction=self._compaction,
         )
         self._agent = Agent(parts, model, _mode(self._options, self._journal.branch))
@@ -235,7 +251,7 @@ class _Assembly:
         return context_info(self._requests.measured(agent.model), limits, agent.compaction.state)
 
     def _compaction(self, agent: Agent) -> Compaction:
-        summariser = Summariser(clock=time.monotonic, wall=time.time, random=random.random, sleep=anyio.sleep)
+        summariser = Summariser(clock=time.monotonic, wall=time.time, random=random.random, sleep=self._options.sleep)
         settings = self._options.settings.for_model(agent.model.info.id)
         maker = CheckpointMaker(
             CheckpointMakerParts(
@@ -256,6 +272,7 @@ class _Assembly:
                 model=lambda: agent.model,
                 emit=self._broadcast.emit,
                 say=lambda text: self._broadcast.emit(Said(text)),
+                returns=self._options.interactive,
                 mode=compaction_mode(settings.compaction),
                 folders=self._options.prompt_folders,
             )
@@ -273,7 +290,7 @@ class _Assembly:
                 clock=time.monotonic,
                 wall=time.time,
                 random=random.random,
-                sleep=anyio.sleep,
+                sleep=self._options.sleep,
             )
         )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from tui.agent.branch import Branch, open_calls
 from tui.agent.toolrun import refused
 from tui.context.view import EFFECTS_UNKNOWN, NOT_STARTED
@@ -13,6 +15,7 @@ __all__ = [
     "GOES_ON",
     "cut_calls",
     "deliver",
+    "held_back",
     "next_waiting",
     "recovery",
     "settled_by",
@@ -82,6 +85,12 @@ def next_waiting(branch: Branch) -> Waiting | None:
     """Return the waiting message whose turn it is when the agent is idle: steers first, then follow-ups."""
     queue = branch.queue
     return next((item for item in queue if item.mode == "steer"), queue[0] if queue else None)
+
+
+def held_back(queue: tuple[Waiting, ...]) -> tuple[Body, ...]:
+    """Return the queue for a continuation: what waited for it follows it, steers first, each its own exchange."""
+    steers = tuple(msgspec.structs.replace(item, mode="follow-up") for item in queue if item.mode == "steer")
+    return (Queue((*steers, *(item for item in queue if item.mode != "steer"))),) if steers else ()
 
 
 def deliver(branch: Branch) -> tuple[Body, ...]:

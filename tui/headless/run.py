@@ -94,7 +94,7 @@ class _Run:
             events = agent.subscribe()
             opened = Opened(agent.session_id, options.cwd, agent.model_info, options.persist)
             self._write(lambda: self._call.sink.begin(opened))
-            await agent.send(self._call.message)
+            await agent.send(self._call.message, "follow-up")  # behind what the session still has to do
             self._agent = agent
             async for event in events:
                 self._see(agent, event)

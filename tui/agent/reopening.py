@@ -1,0 +1,102 @@
+"""What an opened session goes on with: decided by `tui.context.recovery`, started here.
+
+What goes on by itself does so in the loop's own task: with a person at the screen after a line that Esc stops,
+else at once and before anything that is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+import anyio
+import msgspec
+
+from tui.agent.compaction import Compaction
+from tui.agent.journal import Journal
+from tui.agent.loop import Loop
+from tui.agent.opening import recover
+from tui.context.handoff_events import Escaped, Reloaded, Settles
+from tui.context.recovery import Recovery, recover_handoff, tail_facts
+from tui.log.entries import Entry, Handoff, Note, Prompt, Settled
+
+__all__ = ["WAIT", "Reopening"]
+
+WAIT = 3.0
+"""Seconds in which Esc stops what would go on by itself."""
+
+
+class Reopening(msgspec.Struct, frozen=True):
+    """Makes whole what was left in the middle, and starts what goes on. Only for the session's writer."""
+
+    journal: Journal
+    compaction: Compaction
+    loop: Loop
+    interactive: bool
+    report: Callable[[str], None]
+    """Tells the person one line before the front end listens."""
+    say: Callable[[str], None]
+    """The same once it listens."""
+    sleep: Callable[[float], Awaitable[None]]
+
+    async def run(self) -> None:
+        """Write what the last owner could not, then do what the newest handoff calls for."""
+        state = self.compaction.state
+        facts = tail_facts(await self._tail(), state)
+        for entry in await recover(self.journal):
+            if isinstance(entry.body, Settled):
+                self.report(f"This session was interrupted. {entry.body.detail}")
+        await self._act(recover_handoff(state, facts, "asked", headless=not self.interactive))
+
+    async def _tail(self) -> Sequence[Entry]:
+        """Return the path from the newest note, handoff and prompt on: all that belongs to a pending cycle."""
+        branch = self.journal.branch
+        places = [entry.depth for kind in (Note, Handoff, Prompt) if (entry := branch.newest(kind)) is not None]
+        first = min(places, default=0)
+        held = not branch.entries or branch.entries[0].depth <= first
+        return branch.entries if held or not self.compaction.unanswered else await self.journal.log.since(first)
+
+    async def _act(self, found: Recovery) -> None:
+        match found.act:
+            case "nothing":
+                pass
+            case "wait":
+                self.report(found.line)
+            case "settles":
+                await self.compaction.feed(Settles())
+            case "fail-interrupted":
+                self.loop.job(self._interrupted)
+            case "deliver":
+                self._goes_on(found.line)
+                self.loop.start()
+            case "resume":
+                self._goes_on(found.line)
+                self.compaction.resume()
+                self.loop.start(resume=True)
+            case "retry":
+                self._goes_on(found.line)
+                self.loop.job(self._retry)
+
+    async def _interrupted(self) -> None:
+        """Void the summary that was being made. With nobody to ask it is made once more."""
+        await self.compaction.feed(Reloaded())
+        if not self.interactive:
+            await self._retry()
+
+    async def _retry(self) -> None:
+        await self.compaction.now("")
+
+    def _goes_on(self, line: str) -> None:
+        async def announced() -> None:
+            if not self.interactive:
+                self.say(line)
+                return
+            self.say(f"{line} Esc within {WAIT:.0f} seconds stops it.")
+            try:
+                await self.sleep(WAIT)
+            except anyio.get_cancelled_exc_class():
+                if not self.compaction.quitting:
+                    with anyio.CancelScope(shield=True):
+                        await self.compaction.feed(Escaped())
+                raise
+
+        self.loop.job(announced)
