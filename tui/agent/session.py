@@ -57,6 +57,10 @@ class SessionUnusable(LogError):
     """The session cannot be opened for a reason beside its log. `str()` says what to mend."""
 
 
+def _as_it_is(log: SessionLog) -> SessionLog:
+    return log
+
+
 class SessionOptions(msgspec.Struct, frozen=True):
     """Which session to open, and with what."""
 
@@ -76,6 +80,8 @@ class SessionOptions(msgspec.Struct, frozen=True):
     """Where templates of the person's, then of the trusted project, may lie."""
     instructions_home: Path | None = None
     """Where the user's own AGENTS.md may lie."""
+    between: Callable[[SessionLog], SessionLog] = _as_it_is
+    """What stands between the agent and its log: faults can be put there."""
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep
     """How waits pass, in seconds: before retries, and before what goes on by itself."""
 
@@ -96,7 +102,7 @@ async def open_session(options: SessionOptions, *, report: Report = _silent) -> 
     `report` takes lines for the person: a new session where there was none to continue, what was recovered.
     """
     async with AsyncExitStack() as stack:
-        log = await _open_log(options, stack, report)
+        log = options.between(await _open_log(options, stack, report))
         broadcast = Broadcast()
         stack.callback(broadcast.close)
         journal = Journal(log, await load_branch(log), broadcast.emit)
