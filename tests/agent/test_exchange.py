@@ -40,13 +40,17 @@ async def test_entries_come_before_effects_and_in_order(tmp_path: Path) -> None:
 
 
 async def test_calls_run_side_by_side_and_each_result_is_durable_when_it_ends(tmp_path: Path) -> None:
-    calls = (bash("read line < gate; echo first $line"), bash("echo second; echo go > gate"))
+    calls = (bash("read line < gate; echo first $line"), bash("echo second"))
     async with (
         Provider(Reply(calls=calls), Reply(text="done")) as provider,
-        session(options(tmp_path, provider)) as (agent, _),
+        session(options(tmp_path, provider)) as (agent, events),
     ):
         os.mkfifo(tmp_path / "project" / "gate")
-        assert await said(agent, "both") == "answered"
+        await agent.send(words("both"))
+        await until(events, lambda event: isinstance(event, EntryAdded) and event.entry.kind == "result")
+        assert [result.message.text.strip() for result in bodies(await path_of(agent), Result)] == ["second"]
+        await anyio.to_thread.run_sync((tmp_path / "project" / "gate").write_text, "go\n")
+        assert (await agent.settled()).reason == "answered"
         path = await path_of(agent)
         results = [result.message.text.strip() for result in bodies(path, Result)]
         assert results == ["second", "first go"]

@@ -11,8 +11,9 @@ import pytest
 from tests.agent.support import bash, bodies, options, path_of, said, session, texts, until
 from tests.support.provider import Call, Provider, Reply
 from tui.agent.events import PhaseChanged
-from tui.log.entries import Checkpoint, Handoff, Note, Prompt, Result, Settled, ToolStarted
+from tui.log.entries import Answer, Checkpoint, Handoff, Note, Prompt, Result, Settled, ToolStarted
 from tui.messages import Attachment, Text, UserMessage
+from tui.models.factory import ModelChoice
 
 pytestmark = pytest.mark.anyio
 FILLER = "word " * 9_000
@@ -209,10 +210,12 @@ async def test_a_request_that_does_not_fit_is_compacted_and_repeated_once(tmp_pa
 
 
 async def test_the_rehearsal_hands_over_several_times_in_one_task(tmp_path: Path) -> None:
-    given = options(tmp_path, None, window=12_000)
+    script = tmp_path / "fast.toml"
+    script.write_text("pace = 0\n")
+    given = options(tmp_path, None, choice=ModelChoice("rehearsal", str(script), window=12_000))
     names = [f"module_{number}" for number in range(12)]
     for name in names:
-        body = "\n".join(f"def {name}_{n}() -> int:\n    return {n}\n" for n in range(60))
+        body = "\n".join(f"def {name}_{n}() -> int:\n" + "    print(1 + 2)\n" * 60 for n in range(4))
         (given.cwd / f"{name}.py").write_text(body)
     task = "Please do these:\n" + "\n".join(f"{n}. list the functions in {name}.py" for n, name in enumerate(names, 1))
     async with session(given) as (agent, _):
@@ -224,7 +227,7 @@ async def test_the_rehearsal_hands_over_several_times_in_one_task(tmp_path: Path
         tasks = {checkpoint.task.entry for checkpoint in checkpoints if checkpoint.task is not None}
         first = next(entry for entry in path if isinstance(entry.body, Prompt))
         assert tasks == {first.id}
-        answer = next(entry for entry in reversed(path) if entry.kind == "answer").body.message.text
+        answer = bodies(path, Answer)[-1].message.text
         assert all(name in answer for name in names)
         started = [entry for entry in path if isinstance(entry.body, ToolStarted) and entry.body.name == "read"]
         assert len(started) < 2 * len(names), "what is done is not done again"

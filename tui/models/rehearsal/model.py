@@ -75,7 +75,7 @@ class RehearsalModel:
             tools=True,
             thinking=thinking,
         )
-        self._pace = pace
+        self._pace = pace if script is None or script.pace is None else script.pace
         self._script = script
         self._used: frozenset[int] = frozenset()
         self._sleep = sleep

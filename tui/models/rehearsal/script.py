@@ -5,6 +5,7 @@ A script is a list of `[[answer]]` tables. For each request the first answer tha
 default) or `stop` (a `BadRequest` that says the script is over).
 
     otherwise = "plan"
+    pace = 100                              # tokens per second where an answer names none; 0 = as fast as possible
 
     [[answer]]
     thinking = "First the list."            # reasoning, streamed before the text
@@ -155,6 +156,8 @@ class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     answer: tuple[ScriptedAnswer, ...] = ()
     otherwise: Literal["plan", "stop"] = "plan"
+    pace: float | None = None
+    """Tokens per second where an answer names none; None leaves it to the model."""
 
     def choose(self, request: Request, used: frozenset[int]) -> int | None:
         """Return the index of the answer for `request`, or None if none fits."""
