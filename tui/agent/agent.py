@@ -57,6 +57,7 @@ class Agent:
         self._parts = parts
         self._journal = parts.journal
         self._model = model
+        self._retired: list[Model] = []
         self._approval: Mode = approval
         self._compaction = parts.compaction(self)
         self._loop = Loop(
@@ -187,11 +188,13 @@ class Agent:
         return self._loop.last
 
     async def use_model(self, model: Model) -> None:
-        """Answer with `model` from the next request on. The old one is closed."""
+        """Answer with `model` from the next request on. The old one is closed when it has answered."""
         self._check()
         await self._journal.append(chosen_model(model.info))
-        old, self._model = self._model, model
-        await old.aclose()
+        self._retired.append(self._model)
+        self._model = model
+        if self.idle:
+            await self._close_retired()
         self.tell()
 
     async def use_approval(self, mode: Mode) -> None:
@@ -210,8 +213,13 @@ class Agent:
         await self._loop.run()
 
     async def close(self) -> None:
-        """Close the model's connections; the log is closed by who opened it."""
+        """Close the models' connections; the log is closed by who opened it."""
+        await self._close_retired()
         await self._model.aclose()
+
+    async def _close_retired(self) -> None:
+        while self._retired:
+            await self._retired.pop().aclose()
 
     def _check(self) -> None:
         if not self.writable:

@@ -35,9 +35,16 @@ class Approvals:
         self._turn = anyio.Lock()
         self._open: dict[str, _Question] = {}
 
-    async def ask(self, call_id: str, name: str, preview: Preview, suggestions: tuple[str, ...]) -> Decision:
-        """Ask, and return the answer. Several callers wait for their turn in the order they came."""
+    async def ask(
+        self, call_id: str, name: str, preview: Preview, suggestions: tuple[str, ...], needed: Callable[[], bool]
+    ) -> Decision | None:
+        """Ask, and return the answer. Several callers wait for their turn in the order they came.
+
+        None: what was said to an earlier one has made the question needless, by `needed`.
+        """
         async with self._turn:
+            if not needed():
+                return None
             question = self._open[call_id] = _Question()
             self._emit(ApprovalAsked(call_id=call_id, name=name, preview=preview, suggestions=suggestions))
             try:

@@ -62,6 +62,15 @@ class Branch:
         begun = (self.newest(Prompt), self.newest(Answer), self.newest(ToolStarted))
         return any(entry is not None and entry.depth > last for entry in begun)
 
+    @property
+    def continuation_due(self) -> bool:
+        """Whether a continuation was just written and nothing has come after it: its exchange is to be run."""
+        prompt = self.newest(Prompt)
+        if prompt is None or not isinstance(prompt.body, Prompt) or prompt.body.origin != "continuation":
+            return False
+        later = (self.newest(Settled), self.newest(Answer))
+        return all(entry is None or entry.depth < prompt.depth for entry in later)
+
 
 def queue_of(entry: Entry | None) -> tuple[Waiting, ...]:
     """Return the waiting messages that the newest queue entry names."""

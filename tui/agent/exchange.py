@@ -76,6 +76,8 @@ class ExchangeParts(msgspec.Struct, frozen=True):
 class _Attempt(msgspec.Struct, frozen=True):
     """How one request ended: the answer, or the error and what had come by then."""
 
+    model: Model
+    """The one that was asked: another may have been chosen meanwhile."""
     collector: Collector
     seconds: float
     error: ModelError | None = None
@@ -131,7 +133,7 @@ class Exchange:
             result = await self._attempt()
             if result.error is None and result.collector.finished is not None:
                 answer = result.collector.finished
-                await self._keep(answer, result.seconds)
+                await self._keep(answer, result)
                 if answer.stop is not StopReason.EMPTY:
                     return answer
                 error: ModelError = EmptyAnswer("The model answered with nothing.")
@@ -179,7 +181,7 @@ class Exchange:
             with anyio.CancelScope(shield=True):
                 await self._keep_interrupted(collector, self._parts.clock() - began)
             raise
-        return _Attempt(collector, self._parts.clock() - began, error)
+        return _Attempt(model, collector, self._parts.clock() - began, error)
 
     async def _read(self, events: AsyncIterator[ModelEvent], collector: Collector) -> None:
         saved = self._parts.clock()
@@ -214,16 +216,16 @@ class Exchange:
         with anyio.CancelScope(shield=True):
             await self._parts.journal.log.set_partial(msgspec.json.encode(partial))
 
-    async def _keep(self, answer: AssistantMessage, seconds: float) -> None:
+    async def _keep(self, answer: AssistantMessage, attempt: _Attempt) -> None:
         """Make an answer durable, and learn from its report."""
-        requests, model = self._parts.requests, self._parts.model()
+        requests, model = self._parts.requests, attempt.model
         cost = round(price(answer.usage, model.info), 6) if answer.usage else 0.0
         acts = bool(answer.calls) and answer.stop.is_complete
         self._verdict = self._parts.compaction.judge(answer.calls) if acts else Verdict(())
-        kept = Answer(answer, estimate=requests.estimate, seconds=round(seconds, 3), cost=cost)
+        kept = Answer(answer, estimate=requests.estimate, seconds=round(attempt.seconds, 3), cost=cost)
         await self._parts.journal.append(kept, *self._verdict.append)
         requests.answered(answer, model)
-        self._parts.emit(requests.usage(model))
+        self._parts.emit(requests.usage(self._parts.model()))
 
     async def _keep_partial(self, attempt: _Attempt, error: ModelError) -> None:
         """Keep the text of a failed answer, marked. A request that gave nothing leaves nothing (pi#9112)."""

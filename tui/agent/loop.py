@@ -48,6 +48,7 @@ class Loop:
         self._scope: anyio.CancelScope | None = None
         self._stop = False
         self._resume = False
+        self._over = False
         self.last = Settled("answered")
         """How the newest exchange of this process ended."""
 
@@ -73,6 +74,9 @@ class Loop:
         self._begin()
 
     def _begin(self) -> None:
+        if self._over:
+            self._unsaved()
+            return
         if self._idle.is_set():
             self._idle = anyio.Event()
         self._wake.set()
@@ -99,6 +103,8 @@ class Loop:
             for error in _flat(errors):
                 self._journal.fail(error)
             self.last = Settled("error", self._journal.failure)
+            self._over = True
+            self._unsaved()
             self._rest()
 
     async def _turn(self) -> bool:
@@ -114,9 +120,7 @@ class Loop:
         if scope.cancelled_caught:
             await self._give_back()
             return False
-        if opened:
-            await self._run_exchange()
-        return opened
+        return opened and await self._run_exchange()
 
     async def _open(self) -> bool:
         """Go on with the handoff, else make the next prompt durable; False where nothing waits."""
@@ -128,7 +132,8 @@ class Loop:
             self._resume = False
             return True
         if self._prompts:
-            await self._journal.append(self._prompts.popleft())
+            await self._journal.append(self._prompts[0])
+            self._prompts.popleft()  # not before it is durable: if that fails the words go back
             return True
         if self._compaction.locked or next_waiting(self._journal.branch) is None:
             return False
@@ -136,7 +141,8 @@ class Loop:
         self._tell()
         return True
 
-    async def _run_exchange(self) -> None:
+    async def _run_exchange(self) -> bool:
+        """Run it to its end; False where nothing may follow by itself, since a person stopped it."""
         settled = Settled("aborted", "Interrupted.")
         try:
             with anyio.CancelScope() as scope:
@@ -151,6 +157,7 @@ class Loop:
         finally:
             self._scope = None
         await self._settle(settled)
+        return settled.reason != "aborted"
 
     async def _settle(self, settled: Settled) -> None:
         """Write how it ended and what that means for the handoff; after a stop waiting texts go back to the editor."""
@@ -181,7 +188,15 @@ class Loop:
             self._emit(QueueReturned(texts))
         self.last = Settled("aborted", "Interrupted.")
 
+    def _unsaved(self) -> None:
+        """Return what was sent and could not be made durable to the editor; what waits is in the log."""
+        texts = tuple(prompt.message.authored for prompt in self._prompts)
+        self._prompts.clear()
+        if texts:
+            self._emit(QueueReturned(texts))
+
     def _rest(self) -> None:
+        self._stop = False  # an Esc that came when all was over must not stop what is sent next
         if self._compaction.state.phase == "failed":
             self.last = Settled(
                 "needs-person", "The handoff failed; its note is kept. Send anything, or resume, edit or drop it."

@@ -39,7 +39,7 @@ from tui.context.gate import CompactionMode
 from tui.context.info import context_info
 from tui.context.thresholds import Given
 from tui.log import LogError, MemorySession, SessionLog, Store
-from tui.log.entries import ApprovalMode, Body, ModelChosen, Started
+from tui.log.entries import ApprovalMode, Body, ModelChosen, Prompt, Started
 from tui.messages import Json, clean
 from tui.models.base import Model
 from tui.models.factory import ModelChoice, with_server_window
@@ -138,12 +138,13 @@ async def _open_log(options: SessionOptions, stack: AsyncExitStack, report: Repo
 
 
 def _choice(options: SessionOptions, branch: Branch) -> ModelChoice:
-    """Return the model to use: asked for, else the session's own, else what the factory takes by default."""
+    """Return the model to use: asked for, else the session's own, else what the settings say."""
     if options.choice is not None:
         return options.choice
     entry = branch.newest(ModelChosen)
     if entry is None or not isinstance(entry.body, ModelChosen):
-        return ModelChoice()
+        settings = options.settings
+        return ModelChoice(settings.provider, settings.model, settings.base_url, settings.window)
     own = entry.body
     return ModelChoice(provider=own.provider, model=own.model, base_url=own.base_url, window=own.window or None)
 
@@ -164,10 +165,17 @@ def _given(options: SessionOptions, model: Model) -> Given:
     )
 
 
-def _mode(options: SessionOptions, branch: Branch) -> Mode:
+def _own_mode(branch: Branch) -> Mode | None:
     entry = branch.newest(ApprovalMode)
-    own: Mode = entry.body.mode if entry is not None and isinstance(entry.body, ApprovalMode) else "ask"
-    return options.approve or own
+    return entry.body.mode if entry is not None and isinstance(entry.body, ApprovalMode) else None
+
+
+def _mode(options: SessionOptions, branch: Branch) -> Mode:
+    """Return how much is asked: as told, else the session's own. Only one that begins takes the settings' word."""
+    own = _own_mode(branch)
+    if own is None and branch.newest(Prompt) is None:
+        own = options.settings.approve
+    return options.approve or own or "ask"
 
 
 def _reopening(
@@ -198,8 +206,9 @@ def _changed_choices(options: SessionOptions, branch: Branch, model: Model) -> t
     entry = branch.newest(ModelChosen)
     if entry is None or entry.body != chosen:
         bodies.append(chosen)
-    if options.approve is not None and options.approve != _mode(msgspec.structs.replace(options, approve=None), branch):
-        bodies.append(ApprovalMode(options.approve))
+    mode = _mode(options, branch)
+    if mode != (_own_mode(branch) or "ask"):
+        bodies.append(ApprovalMode(mode))
     return tuple(bodies)
 
 
@@ -330,5 +339,4 @@ class _Assembly:
         )
 
     def _learn(self, rule: str) -> None:
-        add_rule(self._options.home, self._options.cwd, rule)
-        self._rules = load_rules(self._options.home, self._options.cwd)
+        self._rules = add_rule(self._options.home, self._options.cwd, rule)

@@ -15,7 +15,7 @@ import anyio
 import msgspec
 
 from tui.agent.approvals import Approvals
-from tui.agent.events import AgentEvent, PhaseChanged, ToolProgress
+from tui.agent.events import AgentEvent, PhaseChanged, Said, ToolProgress
 from tui.context.view import EFFECTS_UNKNOWN, NOT_STARTED
 from tui.log import DuplicateResult
 from tui.log.entries import Approved, Result, ToolStarted
@@ -114,17 +114,24 @@ class ToolRunner:
     async def _allowed(self, tool: Tool, call: ToolCall) -> None:
         try:
             preview = await tool.preview(self._parts.context(call.id), call.arguments)
-        except (ToolError, OSError, ValueError) as error:
+        except ToolError as error:
             raise _RefusedError(clean(str(error)), "bad-arguments") from error
+        except Exception as error:  # as with `run`: the model's to hear, never the session's end
+            text = f"The call was not run: {type(error).__name__}: {error}"
+            raise _RefusedError(clean(text), "bad-arguments") from error
         if preview.error:
             raise _RefusedError(preview.error, "bad-arguments")
+        while not await self._permitted(call, preview):
+            pass
+
+    async def _permitted(self, call: ToolCall, preview: Preview) -> bool:
+        """Return True where the call may run; False: the rules have changed, so judge again."""
         verdict = self._parts.judge(preview)
         if isinstance(verdict, Refuse):
             raise _RefusedError(f"Not allowed: {verdict.reason} Nothing was run.", "denied")
-        if isinstance(verdict, Ask):
-            await self._ask(call, preview, verdict)
+        return not isinstance(verdict, Ask) or await self._ask(call, preview, verdict)
 
-    async def _ask(self, call: ToolCall, preview: Preview, verdict: Ask) -> None:
+    async def _ask(self, call: ToolCall, preview: Preview, verdict: Ask) -> bool:
         if not self._parts.interactive:
             raise _RefusedError(
                 f"Refused: {verdict.reason} There is nobody to ask in this mode, and nothing was run. "
@@ -132,8 +139,12 @@ class ToolRunner:
                 "denied",
             )
         self._parts.emit(PhaseChanged("approval", call.name))
-        decision = await self._parts.approvals.ask(call.id, call.name, preview, suggest(preview))
+        decision = await self._parts.approvals.ask(
+            call.id, call.name, preview, suggest(preview), lambda: isinstance(self._parts.judge(preview), Ask)
+        )
         self._parts.emit(PhaseChanged("tools"))
+        if decision is None:
+            return False
         await self._parts.append(
             Approved(call_id=call.id, allowed=decision.allowed, rule=decision.rule, reason=decision.reason)
         )
@@ -141,7 +152,15 @@ class ToolRunner:
             said = f" They said: {decision.reason}" if decision.reason else ""
             raise _RefusedError(f"The person refused this call; nothing was run.{said}", "denied")
         if decision.rule:
-            self._parts.learn_rule(decision.rule)
+            self._learn(decision.rule)
+        return True
+
+    def _learn(self, rule: str) -> None:
+        """Keep a rule. The person has allowed this call, so it runs even where the rule cannot be kept."""
+        try:
+            self._parts.learn_rule(rule)
+        except (ToolError, OSError) as error:
+            self._parts.emit(Said(f"{error} You will be asked again."))
 
     async def _run(self, tool: Tool, call: ToolCall) -> Result:
         try:
