@@ -157,10 +157,15 @@ class Agent:
             self._loop.start(Prompt(message))
             return
         item = Waiting(id=new_id(), message=message, mode=mode)
-        await self._journal.change(lambda branch: (Queue((*branch.queue, item)),))
+        await self._journal.change(lambda branch: (Queue((*branch.queue, self._behind(item, held=held))),))
         self.tell()
         if self.idle:
             self._loop.start()
+
+    def _behind(self, item: Waiting, *, held: bool) -> Waiting:
+        """Return what was held by a handoff that has just been delivered as a follow-up: it is no steer of it."""
+        late = held and not self._compaction.locked
+        return msgspec.structs.replace(item, mode="follow-up") if late else item
 
     async def take_back(self, queued_id: str) -> None:
         """Remove a waiting message; does nothing where it is gone already."""
@@ -193,8 +198,9 @@ class Agent:
         await self._journal.append(chosen_model(model.info))
         self._retired.append(self._model)
         self._model = model
-        if self.idle:
-            await self._close_retired()
+        while self.idle and self._retired:
+            await self._retired.pop().aclose()
+        await self._compaction.model_changed()
         self.tell()
 
     async def use_approval(self, mode: Mode) -> None:
@@ -214,12 +220,8 @@ class Agent:
 
     async def close(self) -> None:
         """Close the models' connections; the log is closed by who opened it."""
-        await self._close_retired()
-        await self._model.aclose()
-
-    async def _close_retired(self) -> None:
-        while self._retired:
-            await self._retired.pop().aclose()
+        for model in (*self._retired, self._model):
+            await model.aclose()
 
     def _check(self) -> None:
         if not self.writable:
