@@ -32,27 +32,20 @@ class Approvals:
 
     def __init__(self, emit: Callable[[AgentEvent], None]) -> None:
         self._emit = emit
-        self._turn = anyio.Lock()
+        self.turn = anyio.Lock()
+        """Held from before a question until what its answer means is done, so that it counts for the next one."""
         self._open: dict[str, _Question] = {}
 
-    async def ask(
-        self, call_id: str, name: str, preview: Preview, suggestions: tuple[str, ...], needed: Callable[[], bool]
-    ) -> Decision | None:
-        """Ask, and return the answer. Several callers wait for their turn in the order they came.
-
-        None: what was said to an earlier one has made the question needless, by `needed`.
-        """
-        async with self._turn:
-            if not needed():
-                return None
-            question = self._open[call_id] = _Question()
-            self._emit(ApprovalAsked(call_id=call_id, name=name, preview=preview, suggestions=suggestions))
-            try:
-                await question.answered.wait()
-            finally:
-                del self._open[call_id]
-                self._emit(ApprovalClosed(call_id=call_id))
-            return question.decision
+    async def ask(self, call_id: str, name: str, preview: Preview, suggestions: tuple[str, ...]) -> Decision:
+        """Ask, and return the answer. Whoever asks holds `turn`."""
+        question = self._open[call_id] = _Question()
+        self._emit(ApprovalAsked(call_id=call_id, name=name, preview=preview, suggestions=suggestions))
+        try:
+            await question.answered.wait()
+        finally:
+            del self._open[call_id]
+            self._emit(ApprovalClosed(call_id=call_id))
+        return question.decision
 
     def answer(self, call_id: str, decision: Decision) -> bool:
         """Answer an open question; False where it is not open (any more): such an answer does nothing."""

@@ -121,17 +121,21 @@ class ToolRunner:
             raise _RefusedError(clean(text), "bad-arguments") from error
         if preview.error:
             raise _RefusedError(preview.error, "bad-arguments")
-        while not await self._permitted(call, preview):
-            pass
+        if self._judge(preview) is None:
+            return
+        async with self._parts.approvals.turn:
+            verdict = self._judge(preview)  # what was said to those before may have made the question needless
+            if verdict is not None:
+                await self._ask(call, preview, verdict)
 
-    async def _permitted(self, call: ToolCall, preview: Preview) -> bool:
-        """Return True where the call may run; False: the rules have changed, so judge again."""
+    def _judge(self, preview: Preview) -> Ask | None:
+        """Return what must be asked, or None where the call may run."""
         verdict = self._parts.judge(preview)
         if isinstance(verdict, Refuse):
             raise _RefusedError(f"Not allowed: {verdict.reason} Nothing was run.", "denied")
-        return not isinstance(verdict, Ask) or await self._ask(call, preview, verdict)
+        return verdict if isinstance(verdict, Ask) else None
 
-    async def _ask(self, call: ToolCall, preview: Preview, verdict: Ask) -> bool:
+    async def _ask(self, call: ToolCall, preview: Preview, verdict: Ask) -> None:
         if not self._parts.interactive:
             raise _RefusedError(
                 f"Refused: {verdict.reason} There is nobody to ask in this mode, and nothing was run. "
@@ -139,12 +143,8 @@ class ToolRunner:
                 "denied",
             )
         self._parts.emit(PhaseChanged("approval", call.name))
-        decision = await self._parts.approvals.ask(
-            call.id, call.name, preview, suggest(preview), lambda: isinstance(self._parts.judge(preview), Ask)
-        )
+        decision = await self._parts.approvals.ask(call.id, call.name, preview, suggest(preview))
         self._parts.emit(PhaseChanged("tools"))
-        if decision is None:
-            return False
         await self._parts.append(
             Approved(call_id=call.id, allowed=decision.allowed, rule=decision.rule, reason=decision.reason)
         )
@@ -153,7 +153,6 @@ class ToolRunner:
             raise _RefusedError(f"The person refused this call; nothing was run.{said}", "denied")
         if decision.rule:
             self._learn(decision.rule)
-        return True
 
     def _learn(self, rule: str) -> None:
         """Keep a rule. The person has allowed this call, so it runs even where the rule cannot be kept."""
