@@ -118,13 +118,14 @@ class ClewApp(App[int], inherit_bindings=False):
                     async for event in events:
                         self.main.show(event)
                 finally:
+                    self.main.link = None  # from here on nothing may start in the session's group
                     # Leaving before the stored draft was shown must not put an empty one in its place.
                     if begun or self.main.editor.text:
                         with anyio.CancelScope(shield=True):
                             await agent.save_draft(self.main.editor.draft)
-        except (LogError, ModelError, OSError) as error:
+        except* (LogError, ModelError, OSError) as errors:
             self._status = 1
-            self.main.show(Failed(str(error)))
+            self.main.show(Failed(_first(errors)))
             await anyio.sleep_forever()
         finally:
             self.main.link = None
@@ -221,3 +222,9 @@ def run_app(options: AppOptions) -> int:
     if app.failure is not None:
         raise app.failure
     return status if status is not None else app.return_code or 0
+
+
+def _first(errors: BaseExceptionGroup[Exception]) -> str:
+    """Return what the first error says; a session's task group wraps what is raised in it."""
+    error = errors.exceptions[0]
+    return _first(error) if isinstance(error, BaseExceptionGroup) else str(error)
