@@ -22,7 +22,7 @@ from tui.agent.loop import Loop
 from tui.agent.requests import RequestBuilder
 from tui.context.handoff_effects import Accept
 from tui.context.handoff_events import Authored
-from tui.log.entries import ApprovalMode, Entry, ModelChosen, Prompt, Queue, Settled, Waiting
+from tui.log.entries import ApprovalMode, Entry, ModelChosen, Origin, Prompt, Queue, Settled, Waiting
 from tui.messages import UserMessage, new_id
 from tui.models.base import Model, ModelInfo, WindowSource
 
@@ -73,6 +73,16 @@ class Agent:
     def compaction(self) -> Compaction:
         """What drives the handoff."""
         return self._compaction
+
+    @property
+    def journal(self) -> Journal:
+        """The way everything is written."""
+        return self._journal
+
+    @property
+    def requests(self) -> RequestBuilder:
+        """What knows how full the context is."""
+        return self._parts.requests
 
     @property
     def loop(self) -> Loop:
@@ -145,18 +155,20 @@ class Agent:
 
     # What a front end asks for
 
-    async def send(self, message: UserMessage, mode: Literal["steer", "follow-up"] = "steer") -> None:
+    async def send(
+        self, message: UserMessage, mode: Literal["steer", "follow-up"] = "steer", *, origin: Origin = "authored"
+    ) -> None:
         """Start an exchange with `message`, or queue it while one runs. Raises `AgentStoppedError`, `LogError`.
 
         While a handoff is pending it waits in the queue: compact, deliver, then it.
         """
-        self._check()
+        self.check()
         effects = await self._compaction.feed(Authored(running=not self.idle))
         held = any(isinstance(effect, Accept) and effect.how == "queue" for effect in effects)
         if self.idle and not held:
-            self._loop.start(Prompt(message))
+            self._loop.start(Prompt(message, origin))
             return
-        item = Waiting(id=new_id(), message=message, mode=mode)
+        item = Waiting(id=new_id(), message=message, mode=mode, origin=origin)
         await self._journal.change(lambda branch: (Queue((*branch.queue, self._behind(item, held=held))),))
         self.tell()
         if self.idle:
@@ -169,7 +181,7 @@ class Agent:
 
     async def take_back(self, queued_id: str) -> None:
         """Remove a waiting message; does nothing where it is gone already."""
-        self._check()
+        self.check()
         await self._journal.change(
             lambda branch: (
                 (Queue(tuple(item for item in branch.queue if item.id != queued_id)),)
@@ -194,7 +206,7 @@ class Agent:
 
     async def use_model(self, model: Model) -> None:
         """Answer with `model` from the next request on. The old one is closed when it has answered."""
-        self._check()
+        self.check()
         await self._journal.append(chosen_model(model.info))
         self._retired.append(self._model)
         self._model = model
@@ -205,7 +217,7 @@ class Agent:
 
     async def use_approval(self, mode: Mode) -> None:
         """Ask the person this much from now on."""
-        self._check()
+        self.check()
         await self._journal.append(ApprovalMode(mode))
         self._approval = mode
 
@@ -223,7 +235,8 @@ class Agent:
         for model in (*self._retired, self._model):
             await model.aclose()
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Raise `AgentStoppedError` where nothing can be written."""
         if not self.writable:
             raise AgentStoppedError(
                 f"Nothing can be sent: {self._journal.failure or 'another window owns this session'}. "

@@ -13,12 +13,12 @@ from typing import Literal
 import anyio
 import msgspec
 
-from tui.agent.checkpoints import CheckpointMaker
+from tui.agent.checkpoints import CheckpointMaker, NoCheckpoint
 from tui.agent.events import AgentEvent, QueueReturned
 from tui.agent.journal import Journal
 from tui.agent.requests import RequestBuilder
-from tui.agent.settle import held_back
-from tui.context.checkpoint import largest_note, made_progress
+from tui.agent.settle import held_back, own_words
+from tui.context.checkpoint import largest_note, made_progress, needed_window
 from tui.context.continuation import delivery, redelivery
 from tui.context.gate import (
     MOST_BARREN,
@@ -33,6 +33,7 @@ from tui.context.gate import (
 from tui.context.guidance import announce, guidance_name, guidance_text
 from tui.context.handoff import is_locked, step
 from tui.context.handoff_effects import (
+    AbortSummary,
     Append,
     Ask,
     Deliver,
@@ -51,6 +52,7 @@ from tui.context.handoff_events import (
     EditAsked,
     Escaped,
     HandoffEvent,
+    ModelChanged,
     NowAsked,
     Quitting,
     Settles,
@@ -92,6 +94,7 @@ class Compaction:
         self._parts = parts
         self._journal = parts.journal
         self._resuming = ""
+        self._making: anyio.CancelScope | None = None
         self._overflows = 0
         """In the running exchange: each frees room for the same thing to happen again."""
         self.quitting = False
@@ -118,6 +121,11 @@ class Compaction:
     def mode(self) -> CompactionMode:
         """How this session compacts."""
         return self._parts.mode
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Where templates of the person's, then of the trusted project, may lie."""
+        return self._parts.folders
 
     def compactable(self) -> bool:
         """Return whether a checkpoint is worth it : the one question gate, latch, tool and commands ask."""
@@ -282,8 +290,10 @@ class Compaction:
         for effect in found:
             if isinstance(effect, Say):
                 self._parts.say(effect.text)
+            elif isinstance(effect, AbortSummary) and self._making is not None:
+                self._making.cancel()
             elif isinstance(effect, ReturnQueue) and waiting and self._parts.returns:
-                self._parts.emit(QueueReturned(tuple(item.message.authored for item in waiting)))
+                self._parts.emit(QueueReturned(own_words(waiting)))
         return tuple(found)
 
     @property
@@ -299,13 +309,17 @@ class Compaction:
 
     async def _own_summary(self, wanted: StartSummary) -> None:
         """Make the machine's own summary; Esc and the program's end void it and are written down."""
+        made: Checkpoint | NoCheckpoint | None = None
         try:
-            made = await self._parts.maker.make("self", wanted.instructions, note=self._note())
+            with anyio.CancelScope() as self._making:
+                made = await self._parts.maker.make("self", wanted.instructions, note=self._note())
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
                 if self.state.attempt == wanted.attempt:
                     await self.feed(Quitting() if self.quitting else Escaped())
             raise
+        if made is None:
+            return  # dropped: what is written already says so
         if isinstance(made, Checkpoint):
             await self.feed(SummaryAccepted(wanted.attempt, made))
         else:
@@ -335,6 +349,17 @@ class Compaction:
         await self._parts.requests.checkpointed()
         ends = next((effect for effect in effects if isinstance(effect, EndExchange)), None)
         return Settled(ends.reason, ends.detail) if ends is not None else None
+
+    async def model_changed(self) -> None:
+        """Judge level and latch for the model now in force, and say where a pending note is too large for it."""
+        model = self._parts.model()
+        limits, budget = self._parts.requests.thresholds(model), self._parts.requests.budget(model)
+        if isinstance(limits, ConfigurationError) or budget is None or self._parts.mode == "off":
+            return
+        await self._journal.append(*self._crossings(limits, model))
+        note = self._note()
+        text = note.text if note is not None else ""
+        await self.feed(ModelChanged(largest=largest_note(budget, text), needed=needed_window(budget, text)))
 
     # --- what the person asks for, while nothing runs
 

@@ -14,7 +14,8 @@ from tui.agent.compaction import Compaction
 from tui.agent.events import AgentEvent, PhaseChanged, QueueReturned
 from tui.agent.exchange import Exchange
 from tui.agent.journal import Journal
-from tui.agent.settle import GOES_ON, deliver, next_waiting, stopped
+from tui.agent.settle import GOES_ON, deliver, next_waiting, own_words, stopped
+from tui.context.handoff_events import Escaped
 from tui.log import LogError
 from tui.log.entries import Prompt, Queue, Settled
 
@@ -98,6 +99,8 @@ class Loop:
                 self._wake = anyio.Event()
                 while await self._turn():
                     pass
+                if self._compaction.state.phase == "failed":
+                    await self._give_back()
                 self._rest()
         except* LogError as errors:
             for error in _flat(errors):
@@ -111,22 +114,27 @@ class Loop:
         """Open what comes next and run it; False where there is nothing to do."""
         opened = False
         self._compaction.quitting = True  # until Esc says otherwise, a cancel is the program's end
+        if self._stop:  # Esc came when one thing was over and the next had not begun
+            return await self._stopped()
         with anyio.CancelScope() as scope:
             self._scope = scope
-            if self._stop:
-                scope.cancel()
             opened = await self._open()
         self._scope = None
         if scope.cancelled_caught:
-            await self._give_back()
-            return False
+            return await self._stopped()
         return opened and await self._run_exchange()
+
+    async def _stopped(self) -> bool:
+        """Write down that a person stopped what was about to go on; it does so only when they say."""
+        await self._compaction.feed(Escaped())
+        await self._give_back()
+        return False
 
     async def _open(self) -> bool:
         """Go on with the handoff, else make the next prompt durable; False where nothing waits."""
         while self._jobs:
             await self._jobs.popleft()()
-        if await self._compaction.advance():
+        if await self._compaction.advance() or self._journal.branch.continuation_due:
             return True
         if self._resume:
             self._resume = False
@@ -162,7 +170,8 @@ class Loop:
     async def _settle(self, settled: Settled) -> None:
         """Write how it ended and what that means for the handoff; after a stop waiting texts go back to the editor."""
         self.last = settled
-        self._stop = False
+        if settled.reason == "aborted":
+            self._stop = False
         waiting = self._journal.branch.queue
         returns = self._returns and settled.reason not in (*GOES_ON, "handoff")
         await self._journal.change(
@@ -172,14 +181,14 @@ class Loop:
             )
         )
         if returns and waiting:
-            self._emit(QueueReturned(tuple(item.message.authored for item in waiting)))
+            self._emit(QueueReturned(own_words(waiting)))
         self._tell()
 
     async def _give_back(self) -> None:
         """Return what was sent, and what waits, to the editor."""
-        texts = tuple(prompt.message.authored for prompt in self._prompts)
+        texts = tuple(prompt.message.authored for prompt in self._prompts if prompt.origin == "authored")
         if self._returns and self._journal.branch.queue:
-            texts += tuple(item.message.authored for item in self._journal.branch.queue)
+            texts += own_words(self._journal.branch.queue)
             await self._journal.append(Queue())
         self._prompts.clear()
         self._jobs.clear()
@@ -190,7 +199,7 @@ class Loop:
 
     def _unsaved(self) -> None:
         """Return what was sent and could not be made durable to the editor; what waits is in the log."""
-        texts = tuple(prompt.message.authored for prompt in self._prompts)
+        texts = tuple(prompt.message.authored for prompt in self._prompts if prompt.origin == "authored")
         self._prompts.clear()
         if texts:
             self._emit(QueueReturned(texts))

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
-import anyio
 import msgspec
 
 from tui.agent.compaction import Compaction
 from tui.agent.journal import Journal
 from tui.agent.loop import Loop
 from tui.agent.opening import recover
-from tui.context.handoff_events import Escaped, Reloaded, Settles
+from tui.context.handoff_events import Reloaded, Settles
 from tui.context.recovery import Recovery, recover_handoff, tail_facts
 from tui.log.entries import Entry, Handoff, Note, Prompt, Settled
 
@@ -91,12 +90,6 @@ class Reopening(msgspec.Struct, frozen=True):
                 self.say(line)
                 return
             self.say(f"{line} Esc within {WAIT:.0f} seconds stops it.")
-            try:
-                await self.sleep(WAIT)
-            except anyio.get_cancelled_exc_class():
-                if not self.compaction.quitting:
-                    with anyio.CancelScope(shield=True):
-                        await self.compaction.feed(Escaped())
-                raise
+            await self.sleep(WAIT)
 
         self.loop.job(announced)

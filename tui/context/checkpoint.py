@@ -40,6 +40,7 @@ __all__ = [
     "keep_budget",
     "largest_note",
     "made_progress",
+    "needed_window",
     "note_fault",
     "plan",
     "utf16_units",
@@ -145,6 +146,12 @@ def largest_note(budget: Budget, note: str) -> int:
     if tokens <= room:
         return NOTE_LIMIT
     return max(0, utf16_units(note) * max(0, room) // tokens)
+
+
+def needed_window(budget: Budget, note: str) -> int:
+    """Return the tokens of window, in this one's proportions, in which a note would just fit."""
+    hard = budget.overhead + (_tokens(note, budget) + _CAP_LEAST + _FRAME) * 100 // (100 - _FREE_PERCENT) + 1
+    return -(-hard * budget.window // budget.hard)
 
 
 @lru_cache(maxsize=512)
