@@ -26,7 +26,7 @@ from tui.screens.link import SessionLink
 from tui.screens.look import look_of
 from tui.screens.main import MainScreen
 from tui.screens.options import AppOptions
-from tui.screens.pages import PickPage, TextPage
+from tui.screens.pages import EditPage, PickPage, TextPage
 from tui.widgets.keyboard import TerminalDriver
 from tui.widgets.recall import read_history
 from tui.widgets.sanitise import one_line
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["AppOptions", "ClewApp", "run_app"]
 
+_KEYS_FIRST = 0.06
+"""Seconds between the first frame and the opening of the session: what was typed by then is shown first."""
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
@@ -77,7 +79,7 @@ class ClewApp(App[int], inherit_bindings=False):
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
             loop.add_signal_handler(number, self._signalled, number)
-        self.call_after_refresh(self._start)
+        self.call_after_refresh(self.set_timer, _KEYS_FIRST, self._start)
 
     def _start(self) -> None:
         gc.freeze()  # what the start made stays; only what comes after it is ever looked through
@@ -162,6 +164,7 @@ class ClewApp(App[int], inherit_bindings=False):
             use_theme=self._use_theme,
             read=self._read,
             pick=self._pick,
+            edit=self._edit,
         )
         run_command(self.main, event.command, powers)
 
@@ -170,6 +173,9 @@ class ClewApp(App[int], inherit_bindings=False):
 
     def _pick(self, page: PickPage, picked: Callable[[str | None], None]) -> None:
         self.push_screen(page, picked)
+
+    def _edit(self, page: EditPage, written: Callable[[str | None], None]) -> None:
+        self.push_screen(page, written)
 
     def _renew(self) -> None:
         self._renewed = True

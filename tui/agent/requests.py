@@ -5,6 +5,8 @@ project → validate → measure → clamp: nothing leaves any other way.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from tui.agent.branch import file_states
@@ -12,7 +14,7 @@ from tui.agent.events import UsageChanged
 from tui.agent.files import SeenFiles
 from tui.agent.journal import Journal
 from tui.agent.opening import load_older
-from tui.context.checkpoint import Budget, Situation, compactable
+from tui.context.checkpoint import Budget, Situation, compactable, plan
 from tui.context.estimate import Calibration, Measure, learn, measure_message, measure_text, measure_tools
 from tui.context.gate import is_latched
 from tui.context.render import references, words_of
@@ -52,13 +54,18 @@ class RequestBuilder:
     """One per agent. Holds what is learned of a model (window, factors) and nothing of the conversation."""
 
     def __init__(
-        self, journal: Journal, system: str, tools: tuple[ToolSpec, ...], seen: SeenFiles, given: Given | None = None
+        self,
+        journal: Journal,
+        system: str,
+        tools: tuple[ToolSpec, ...],
+        seen: SeenFiles,
+        given: Callable[[str], Given] = lambda _model: Given(),
     ) -> None:
         self._journal = journal
         self._system = system
         self._tools = tools
         self._seen = seen
-        self._given = given or Given()
+        self._given = given
         self._measures = _Measures()
         self._system_measure = measure_text(system)
         self._overheads: dict[bool, Measure] = {}
@@ -83,9 +90,13 @@ class RequestBuilder:
             return model.info
         return msgspec.structs.replace(model.info, window=known, window_source=WindowSource.SERVER)
 
+    def given(self, model: Model) -> Given:
+        """Return the thresholds for `model` as the person wrote them."""
+        return self._given(model.info.id)
+
     def thresholds(self, model: Model) -> Thresholds | ConfigurationError:
         """Return the thresholds for the window in force."""
-        return resolve(self._given, self.info(model).window, overhead=self.overhead(model).total)
+        return resolve(self.given(model), self.info(model).window, overhead=self.overhead(model).total)
 
     def overhead(self, model: Model) -> Measure:
         """Return the measure of system prompt and tool descriptions."""
@@ -174,6 +185,14 @@ class RequestBuilder:
         usage = self.measured(model)
         used = usage.estimate if usage.tokens is None else usage.tokens
         return compactable(self.situation(), budget, used=used)
+
+    def projected(self, model: Model) -> int | None:
+        """Return how many tokens a checkpoint made now would leave; None where none can be made."""
+        budget = self.budget(model)
+        if budget is None or not self._journal.branch.entries:
+            return None
+        usage = self.measured(model)
+        return plan(self.situation(), budget, "manual", used=usage.tokens or usage.estimate).projected
 
     async def checkpointed(self) -> None:
         """Forget what the checkpoint in force covers (the log has it), once the words it refers to are at hand."""

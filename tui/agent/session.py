@@ -154,9 +154,9 @@ def compaction_mode(word: str | None) -> CompactionMode:
     return word if word in ("auto", "off") else "self"
 
 
-def _given(options: SessionOptions, model: Model) -> Given:
-    """Return the thresholds as the person wrote them, for this model."""
-    settings = options.settings.for_model(model.info.id)
+def _given(options: SessionOptions, model: str) -> Given:
+    """Return the thresholds as the person wrote them, for the model of this id."""
+    settings = options.settings.for_model(model)
     return Given(
         soft=settings.compact_soft_at,
         at=settings.compact_at,
@@ -238,7 +238,9 @@ class _Assembly:
     def agent(self, model: Model) -> Agent:
         """Return the agent, not yet running."""
         specs = tuple(tool.spec for tool in self._tools)
-        self._requests = RequestBuilder(self._journal, self._system(), specs, self._seen, _given(self._options, model))
+        self._requests = RequestBuilder(
+            self._journal, self._system(), specs, self._seen, lambda model: _given(self._options, model)
+        )
         parts = AgentParts(
             journal=self._journal,
             broadcast=self._broadcast,

@@ -17,6 +17,7 @@ __all__ = [
     "deliver",
     "held_back",
     "next_waiting",
+    "own_words",
     "recovery",
     "settled_by",
     "settled_by_error",
@@ -77,7 +78,7 @@ def steers_due(branch: Branch) -> tuple[Body, ...]:
     if not steers:
         return ()
     rest = tuple(item for item in branch.queue if item.mode != "steer")
-    prompts = tuple(Prompt(item.message, queued=item.id, steer=True) for item in steers)
+    prompts = tuple(Prompt(item.message, item.origin, queued=item.id, steer=True) for item in steers)
     return (*prompts, Queue(rest))
 
 
@@ -98,7 +99,13 @@ def deliver(branch: Branch) -> tuple[Body, ...]:
     item = next_waiting(branch)
     if item is None:
         return ()
-    return Prompt(item.message, queued=item.id), Queue(tuple(other for other in branch.queue if other != item))
+    rest = tuple(other for other in branch.queue if other != item)
+    return Prompt(item.message, item.origin, queued=item.id), Queue(rest)
+
+
+def own_words(queue: tuple[Waiting, ...]) -> tuple[str, ...]:
+    """Return what of a queue goes back to the editor: what a person wrote, not what a command said for them."""
+    return tuple(item.message.authored for item in queue if item.origin == "authored")
 
 
 def stopped(branch: Branch, settled: Settled) -> tuple[Body, ...]:

@@ -10,7 +10,22 @@ import msgspec
 
 __all__ = ["COMMANDS", "Command", "Name", "Typed", "Unknown", "matching", "parse"]
 
-Name: TypeAlias = Literal["help", "new", "model", "approve", "theme", "self-compact-info", "quit"]
+Name: TypeAlias = Literal[
+    "help",
+    "new",
+    "continue",
+    "model",
+    "approve",
+    "task",
+    "pin",
+    "compact",
+    "self-compact-info",
+    "self-compact-now",
+    "self-compact-edit",
+    "self-compact-drop",
+    "theme",
+    "quit",
+]
 
 _FIRST = re.compile(r"/([A-Za-z][A-Za-z0-9-]*)(?:\s+(.*))?", re.DOTALL)
 
@@ -31,10 +46,17 @@ class Command(msgspec.Struct, frozen=True):
 COMMANDS: tuple[Command, ...] = (
     Command("help", "keys and commands"),
     Command("new", "a new session in this project; this one is kept"),
+    Command("continue", "go on with what is pending or was interrupted"),
     Command("model", "show the models, or answer with this one from now on", "[ID]"),
     Command("approve", "how much you are asked before a tool acts", "[ask|edits|all]"),
+    Command("task", "from here on this is the task; checkpoints carry it word for word", "TEXT"),
+    Command("pin", "checkpoints carry this word for word; alone: show what is pinned", "[TEXT]"),
+    Command("compact", "put a summary in the place of the conversation so far", "[INSTRUCTIONS]"),
+    Command("self-compact-info", "how full the context is, where the levels are, the handoffs"),
+    Command("self-compact-now", "hand over now; a pending handoff goes on", "[WHAT MATTERS]"),
+    Command("self-compact-edit", "change the note of the pending handoff"),
+    Command("self-compact-drop", "give the pending handoff up; asks once"),
     Command("theme", "show the themes, or use this one", "[NAME]"),
-    Command("self-compact-info", "how full the context is, and where the levels are"),
     Command("quit", "leave; the session can be continued"),
 )
 

@@ -112,6 +112,7 @@ class Waiting(msgspec.Struct, frozen=True):
     id: str
     message: UserMessage
     mode: Literal["steer", "follow-up"]
+    origin: Origin = "authored"
 
 
 class Queue(msgspec.Struct, frozen=True, tag="queue"):

@@ -9,10 +9,10 @@ import msgspec
 from textual.content import Content
 
 from tui.commands.table import Typed
-from tui.context.thresholds import Given, resolve
-from tui.screens.help import help_content, info_content
+from tui.screens.handing_over import Pages, run_context_command
+from tui.screens.help import help_content
 from tui.screens.main import SCREEN_BINDINGS, MainScreen
-from tui.screens.pages import PickPage, TextPage
+from tui.screens.pages import EditPage, PickPage, TextPage
 from tui.widgets.editor import EDITOR_BINDINGS
 from tui.widgets.sanitise import one_line
 
@@ -41,6 +41,8 @@ class Powers(msgspec.Struct, frozen=True):
     """Open a page of text."""
     pick: Callable[[PickPage, Callable[[str | None], None]], None]
     """Open a list; the callback gets what was picked."""
+    edit: Callable[[EditPage, Callable[[str | None], None]], None]
+    """Open a text to be changed; the callback gets it, or None where it stays as it was."""
 
 
 def run_command(screen: MainScreen, command: Typed, powers: Powers) -> None:
@@ -56,10 +58,20 @@ def run_command(screen: MainScreen, command: Typed, powers: Powers) -> None:
             _approve(screen, command.rest)
         case "theme":
             _theme(screen, command.rest, powers)
-        case "self-compact-info":
-            _info(screen, powers)
         case "quit":
             screen.post_message(MainScreen.QuitAsked())
+        case (
+            "compact"
+            | "continue"
+            | "pin"
+            | "self-compact-drop"
+            | "self-compact-edit"
+            | "self-compact-info"
+            | "self-compact-now"
+            | "task"
+        ) as name:
+            pages = Pages(powers.read, powers.pick, powers.edit)
+            run_context_command(screen, name, command.rest, pages)
         case _:
             assert_never(command.name)
 
@@ -87,22 +99,6 @@ def _theme(screen: MainScreen, rest: str, powers: Powers) -> None:
             screen.note(powers.use_theme(name))
 
     powers.pick(PickPage("Themes", tuple((name, Content(name)) for name in powers.themes)), picked)
-
-
-def _info(screen: MainScreen, powers: Powers) -> None:
-    if screen.link is None:
-        screen.note("The session is not open yet")
-        return
-    agent = screen.link.agent
-    usage = agent.usage
-    facts = (
-        ("approval", agent.approval),
-        ("session", agent.session_id),
-        ("entries", f"{len(agent.branch):,} in memory"),
-        ("saved", "yes" if agent.writable else "no: read-only"),
-    )
-    body = info_content(agent.model_info, usage, resolve(Given(), usage.window), facts)
-    powers.read(TextPage("Context", body))
 
 
 def _model(screen: MainScreen, rest: str, powers: Powers) -> None:

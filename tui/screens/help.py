@@ -7,11 +7,7 @@ from collections.abc import Iterable, Sequence
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
-from tui.agent.events import UsageChanged
 from tui.commands.table import COMMANDS, Command
-from tui.context.bar import bar_text, percent, short_count
-from tui.context.thresholds import ConfigurationError, Thresholds
-from tui.models.base import ModelInfo
 from tui.widgets.sanitise import one_line
 
 __all__ = ["help_content", "info_content", "key_name"]
@@ -68,26 +64,6 @@ def _pairs(pairs: Sequence[tuple[str, str]]) -> list[Content]:
     ]
 
 
-def info_content(
-    info: ModelInfo, usage: UsageChanged, limits: Thresholds | ConfigurationError, facts: Sequence[tuple[str, str]]
-) -> Content:
-    """Return how full the context is and where its levels are, as text. `facts` go below."""
-    known = limits if isinstance(limits, Thresholds) else None
-    used = "unknown" if usage.tokens is None else f"{usage.tokens:,} tokens ({percent(usage.tokens, usage.window)}%)"
-    pairs = [
-        ("context", bar_text(usage.tokens, usage.cached, usage.window, known)),
-        ("used", f"{used}, {usage.source}"),
-        ("cached", f"{usage.cached:,} tokens"),
-        ("window", f"{usage.window:,} tokens ({info.window_source.value})"),
-    ]
-    if known is not None:
-        pairs += [
-            (name, f"{short_count(mark)} ({percent(mark, usage.window)}%)")
-            for name, mark in (("soft", known.soft), ("warning", known.warning), ("hard", known.hard))
-        ]
-    elif isinstance(limits, ConfigurationError):
-        pairs.append(("thresholds", str(limits)))
-    pairs += [("model", f"{info.id} ({info.provider})"), *facts]
-    if usage.cost:
-        pairs.append(("cost", f"${usage.cost:.4f}"))
-    return Content("\n").join(_pairs([(name, one_line(value, 300)) for name, value in pairs]))
+def info_content(rows: Sequence[tuple[str, str]]) -> Content:
+    """Return facts as text, one to a row. Values may be foreign words: they are made visible, never read as markup."""
+    return Content("\n").join(_pairs([(name, one_line(value, 600)) for name, value in rows]))

@@ -9,10 +9,10 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import OptionList, Static
+from textual.widgets import OptionList, Static, TextArea
 from textual.widgets.option_list import Option
 
-__all__ = ["PickPage", "TextPage"]
+__all__ = ["EditPage", "PickPage", "TextPage"]
 
 _BACK: list[BindingType] = [Binding("escape,q,ctrl+c", "dismiss", "Back", show=False, id="page.back")]
 
@@ -75,4 +75,38 @@ class PickPage(ModalScreen[str | None]):
 
     def action_leave(self) -> None:
         """Pick nothing."""
+        self.dismiss(None)
+
+
+class EditPage(ModalScreen[str | None]):
+    """A text to change; returns it, or None where it was left or is as it was, whatever its line ends are."""
+
+    DEFAULT_CSS = _CSS.format(name="EditPage") + "EditPage TextArea { height: 16; border: none; }"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s", "keep", "Keep the changes", show=False, id="edit.keep", priority=True),
+        Binding("escape,ctrl+c", "leave", "Back", show=False, id="edit.back", priority=True),
+    ]
+
+    def __init__(self, title: str, text: str) -> None:
+        super().__init__()
+        self._title = title
+        self._area = TextArea(text, soft_wrap=True, show_line_numbers=False, compact=True)
+        self._before = self._area.text
+
+    def compose(self) -> ComposeResult:
+        """Title and text."""
+        with VerticalScroll(classes="page", can_focus=False):
+            yield Static(Content(f"{self._title}: Ctrl+S keeps it, Esc goes back"), classes="page-title", markup=False)
+            yield self._area
+
+    def on_mount(self) -> None:
+        """Give the keyboard to the text."""
+        self._area.focus()
+
+    def action_keep(self) -> None:
+        """Return the text."""
+        self.dismiss(self._area.text if self._area.text != self._before else None)
+
+    def action_leave(self) -> None:
+        """Change nothing."""
         self.dismiss(None)
