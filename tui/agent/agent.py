@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal
 
+import anyio
 import msgspec
 
 from tui.agent.approvals import Approvals, Decision
@@ -17,7 +18,7 @@ from tui.agent.broadcast import Broadcast, Subscription
 from tui.agent.compaction import Compaction
 from tui.agent.events import QueueChanged, QueuedText, UsageChanged
 from tui.agent.exchange import Exchange
-from tui.agent.journal import Journal
+from tui.agent.journal import Journal, watch
 from tui.agent.loop import Loop
 from tui.agent.requests import RequestBuilder
 from tui.context.handoff_effects import Accept
@@ -227,8 +228,10 @@ class Agent:
         self._parts.broadcast.emit(self.usage)
 
     async def run(self) -> None:
-        """Run exchanges until cancelled."""
-        await self._loop.run()
+        """Run exchanges until cancelled, or until the session is not ours any more."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(watch, self._journal, self._loop.interrupt)
+            await self._loop.run()
 
     async def close(self) -> None:
         """Close the models' connections; the log is closed by who opened it."""

@@ -5,16 +5,19 @@ A failed write stops the agent: nothing goes on "in memory only".
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import anyio
 
 from tui.agent.branch import Branch
 from tui.agent.events import AgentEvent, EntryAdded, Failed
-from tui.log import DuplicateResult, LogError, SessionLog
+from tui.log import DuplicateResult, LeaseLost, LogError, SessionLog
 from tui.log.entries import Body, Entry
 
-__all__ = ["Journal"]
+__all__ = ["Journal", "watch"]
+
+WATCH = 1.0
+"""Seconds between looks whether the session is still ours."""
 
 
 class Journal:
@@ -61,3 +64,17 @@ class Journal:
         if not self.failure:
             self.failure = str(error)
             self._emit(Failed(self.failure))
+
+
+async def watch(journal: Journal, stop: Callable[[], Awaitable[None]]) -> None:
+    """Fail the journal and `stop` what runs once another window has taken the session over.
+
+    A write would be refused anyway; but a tool that writes nothing for an hour must not work on beside a new owner.
+    """
+    ours = journal.log.writable
+    while ours:
+        await anyio.sleep(WATCH)
+        if not journal.log.writable:
+            journal.fail(LeaseLost(journal.log.id))
+            await stop()
+            return
