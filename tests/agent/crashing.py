@@ -6,6 +6,7 @@ how many writes it had made.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sys
@@ -32,6 +33,8 @@ class Order(msgspec.Struct, frozen=True):
     at: int = 0
     when: Literal["before", "after"] = "after"
     phase: str = ""
+    step: int = 0
+    """Die at this step of the event loop (from 1; 0 never)."""
     writes: str = ""
     """A file that gets a byte for each write."""
 
@@ -78,6 +81,28 @@ def options_of(order: Order) -> SessionOptions:
     )
 
 
+class SteppingLoop(asyncio.SelectorEventLoop):
+    """An event loop that counts what it is given to run, and dies at a chosen count: between any two awaits."""
+
+    def __init__(self, order: Order) -> None:
+        super().__init__()
+        self._order = order
+        self.steps = 0
+
+    def call_soon(self, *arguments: Any, **options: Any) -> asyncio.Handle:
+        """Count one step."""
+        self.steps += 1
+        if self.steps == self._order.step:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().call_soon(*arguments, **options)
+
+    def close(self) -> None:
+        """Leave the count behind."""
+        if not self.is_closed():
+            Path(self._order.writes + ".steps").write_text(str(self.steps))
+        super().close()
+
+
 async def run(order: Order) -> None:
     """Send the text and wait for the end that may not come."""
     async with open_session(options_of(order)) as agent:
@@ -91,7 +116,7 @@ def obey(order: Order) -> tuple[int, int]:
     if not pid:
         status = 1
         try:
-            anyio.run(run, order)
+            anyio.run(run, order, backend_options={"loop_factory": lambda: SteppingLoop(order)})
             status = 0
         finally:
             os._exit(status)

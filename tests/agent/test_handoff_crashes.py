@@ -26,6 +26,8 @@ TASK = "Do it\tall.\r\n{{tokens}} [/red] \u2028 \U0001f9f6  \n"
 NOTE = "next: the rest\r\n\t\U0001f9f6 \u2028 [/x]  \n"
 LEAST_WRITES = 20
 """Of a whole cycle. Fewer would mean that something is not written by itself any more, or not seen."""
+LEAST_STEPS = 150
+"""Of the event loop in a whole cycle."""
 
 
 class Worker:
@@ -149,4 +151,26 @@ async def test_killed_at_every_write_of_a_cycle(tmp_path: Path, crasher: Crasher
                 check(await finish(order), order, provider.requests)
             except AssertionError as error:
                 error.add_note(f"killed {when} write {at}")
+                raise
+
+
+STEPS = 25
+"""Places at which it is killed, spread over all steps of the event loop; each run takes others as streams are cut."""
+
+
+async def test_killed_between_awaits(tmp_path: Path, crasher: Crasher) -> None:
+    with Provider(Worker(), repeat_last=True) as provider:
+        whole = order_in(tmp_path / "whole", provider)
+        assert crasher.obey(whole)[0] == 0
+        steps = int(Path(whole.writes + ".steps").read_text())
+        assert steps >= LEAST_STEPS
+        for number in range(STEPS):
+            del provider.requests[:]
+            step = 1 + number * steps // STEPS
+            order = msgspec.structs.replace(order_in(tmp_path / f"{step}", provider), step=step)
+            crasher.obey(order)
+            try:
+                check(await finish(order), order, provider.requests)
+            except AssertionError as error:
+                error.add_note(f"killed at step {step} of {steps}")
                 raise
