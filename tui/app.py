@@ -19,7 +19,6 @@ from anyio import to_thread
 from textual import on
 from textual.app import App
 
-from tui.agent.events import Failed
 from tui.messages import Text, UserMessage
 from tui.screens.composer import Composer
 from tui.screens.link import SessionLink
@@ -107,12 +106,13 @@ class ClewApp(App[int], inherit_bindings=False):
         from tui.log.errors import LogError
         from tui.models.base import ModelError
 
+        failure = ""
+        begun = False
         try:
             async with open_session(options, report=self.main.note) as agent, anyio.create_task_group() as group:
                 link = SessionLink(agent, group, self.main.note)
                 self.session_id = agent.session_id if options.persist else ""
                 events = agent.subscribe()
-                begun = False
                 try:
                     await self.main.begin(link)
                     begun = True
@@ -126,11 +126,13 @@ class ClewApp(App[int], inherit_bindings=False):
                         with anyio.CancelScope(shield=True):
                             await agent.save_draft(self.main.editor.draft)
         except* (LogError, ModelError, OSError) as errors:
-            self._status = 1
-            self.main.show(Failed(_first(errors)))
-            await anyio.sleep_forever()
+            failure = _first(errors)
         finally:
             self.main.link = None
+        if failure:
+            self._status = 1
+            self.main.stop(failure, opened=begun)
+            await anyio.sleep_forever()
 
     def _send_first(self) -> None:
         """Send what the command line gave, once."""

@@ -11,6 +11,7 @@ from textual.app import App
 
 from tui.agent.events import AgentEvent, ApprovalAsked, EntryAdded, PhaseChanged, QueueChanged, QueuedText, UsageChanged
 from tui.commands.table import Typed
+from tui.context.thresholds import Given, Thresholds, resolve
 from tui.log.entries import Answer, Body, Entry, Prompt, Result, Settled, Started, ToolStarted
 from tui.messages import AssistantMessage, StopReason, Text, ToolCall, ToolResult, Usage, UserMessage
 from tui.resources import themes_folder
@@ -24,7 +25,7 @@ from tui.widgets.editor import Editor
 from tui.widgets.start import StartView
 from tui.widgets.themes import choose_theme, fallback_name
 
-__all__ = ["ASKED", "ENVIRON", "WAITING", "Stage", "conversation", "entries", "no_session", "options"]
+__all__ = ["ASKED", "ENVIRON", "LIMITS", "WAITING", "Stage", "conversation", "entries", "filled", "no_session", "options"]
 
 ENVIRON = {"HOME": "/home/ada", "LANG": "C.UTF-8", "TERM": "xterm-256color", "COLORTERM": "truecolor"}
 DIFF = """--- a/parser.py
@@ -41,6 +42,20 @@ ASKED = ApprovalAsked(
     preview=Preview(title="parser.py", effect=Effect.EDIT, paths=("/home/ada/shop/parser.py",), diff=DIFF),
     suggestions=("edit parser.py",),
 )
+
+
+def _limits() -> Thresholds:
+    limits = resolve(Given(), 200_000)
+    assert isinstance(limits, Thresholds)
+    return limits
+
+
+LIMITS = _limits()
+
+
+def filled(tokens: int, *, cached: int = 0, cost: float = 0.0) -> UsageChanged:
+    """Return how full a window of 200,000 tokens with the default levels is."""
+    return UsageChanged(tokens, cached, LIMITS.window, "reported", cost, LIMITS)
 
 
 def no_session() -> NoReturn:
@@ -114,7 +129,7 @@ class Stage(App[None], inherit_bindings=False):
     def play(self) -> None:
         self.main.query_one(StartView).answers("rehearsal", "rehearsal")
         self.main.show(PhaseChanged("idle"))
-        self.main.feed.load((), 200_000)
+        self.main.feed.load((), LIMITS)
         for event in self.events:
             self.main.show(event)
 
@@ -162,7 +177,7 @@ def conversation() -> list[AgentEvent]:
         ),
         Settled("answered", stop=StopReason.COMPLETE),
     ]
-    usage_now = UsageChanged(tokens=72_900, cached=60_000, window=200_000, source="reported", cost=0.1234)
+    usage_now = filled(72_900, cached=60_000, cost=0.1234)
     return [*(EntryAdded(entry) for entry in entries(*bodies)), usage_now]
 
 

@@ -9,10 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tui.agent.events import AgentEvent, AnswerDelta, AnswerStarted, EntryAdded, ThinkingDeltaShown, ToolProgress
+from tui.agent.events import (
+    AgentEvent,
+    AnswerDelta,
+    AnswerStarted,
+    EntryAdded,
+    ThinkingDeltaShown,
+    ToolProgress,
+    UsageChanged,
+)
 from tui.context.bar import tone_of
 from tui.context.thresholds import Given, Thresholds, resolve
-from tui.log.entries import Answer, Entry
+from tui.log.entries import Answer, Entry, ModelChosen
 from tui.screens.look import Look
 from tui.widgets.theme import Level, TranscriptTheme
 from tui.widgets.transcript.blocks import Block, BlockBuilder
@@ -25,20 +33,36 @@ __all__ = ["Levels", "TranscriptFeed", "blocks_of"]
 
 
 class Levels:
-    """The level of context at each entry of a path, in order: that of the newest answer with a usage."""
+    """The level of context at each entry of a path, in order: that of the newest answer with a usage.
 
-    def __init__(self, window: int) -> None:
-        limits = resolve(Given(), window) if window > 0 else None
-        self._limits = limits if isinstance(limits, Thresholds) else None
+    `limits` are those in force now, for the model chosen last (`chosen` is that entry's id); where another one
+    answered, the defaults for its window are taken.
+    """
+
+    def __init__(self, limits: Thresholds | None, chosen: str = "") -> None:
+        self._in_force = limits
+        self._chosen = chosen
+        self._limits = limits
         self.now: Level = "none"
+
+    def use(self, limits: Thresholds | None) -> None:
+        """Take these limits from the next entry on."""
+        self._limits = limits
 
     def at(self, entry: Entry) -> Level:
         """Return the level at `entry`, the next one on the path."""
         body = entry.body
+        if isinstance(body, ModelChosen):
+            self._limits = self._in_force if entry.id == self._chosen else _defaults(body.window)
         if isinstance(body, Answer) and body.message.usage is not None and self._limits is not None:
             tone = tone_of(body.message.usage.total, self._limits)
             self.now = "ok" if tone == "normal" else tone
         return self.now
+
+
+def _defaults(window: int) -> Thresholds | None:
+    limits = resolve(Given(), window) if window > 0 else None
+    return limits if isinstance(limits, Thresholds) else None
 
 
 def blocks_of(entries: Sequence[Entry], builder: BlockBuilder, levels: Levels) -> list[Block]:
@@ -61,15 +85,16 @@ class TranscriptFeed:
         """Depth of the oldest entry that is shown; 0 where all are."""
         self._ascii = look.ascii
         self._builder = BlockBuilder()
-        self._levels = Levels(0)
+        self._levels = Levels(None)
         self._answer = ""
         self._kind: str = ""
         self._parts = 0
 
-    def load(self, branch: Sequence[Entry], window: int) -> None:
-        """Show a branch in place of what is there. `window` is in tokens."""
+    def load(self, branch: Sequence[Entry], limits: Thresholds | None) -> None:
+        """Show a branch in place of what is there. `limits` colour the thread."""
         self._builder = BlockBuilder()
-        self._levels = Levels(window)
+        chosen = [entry.id for entry in branch if isinstance(entry.body, ModelChosen)]
+        self._levels = Levels(limits, chosen[-1] if chosen else "")
         self.oldest = branch[0].depth if branch else 0
         self.transcript.load(blocks_of(branch, self._builder, self._levels))
 
@@ -78,7 +103,7 @@ class TranscriptFeed:
         entries = await agent.history_page(self.oldest)
         if entries:
             self.oldest = entries[0].depth
-        self.transcript.prepend(blocks_of(entries, BlockBuilder(), Levels(agent.model_info.window)))
+        self.transcript.prepend(blocks_of(entries, BlockBuilder(), Levels(agent.usage.thresholds)))
 
     def show(self, event: AgentEvent) -> None:
         """Show one event; those that are not for the transcript do nothing."""
@@ -93,6 +118,8 @@ class TranscriptFeed:
                 self._write("thinking", text)
             case ToolProgress(call_id=call_id, text=text):
                 self.transcript.tool_progress(call_id, text)
+            case UsageChanged(thresholds=limits):
+                self._levels.use(limits)
             case _:
                 pass
 

@@ -9,7 +9,6 @@ import msgspec
 
 from tui.agent.events import UsageChanged
 from tui.context.bar import BarState
-from tui.context.thresholds import Given, Thresholds, resolve
 from tui.widgets.glyphs import ASCII, UNICODE, Glyphs, needs_ascii
 from tui.widgets.theme import TranscriptTheme, default_theme
 
@@ -44,12 +43,11 @@ def look_of(environ: Mapping[str, str], transcript: TranscriptTheme) -> Look:
 
 def bar_state(usage: UsageChanged, model: str) -> BarState:
     """Return what the context bar shows for a usage."""
-    limits = resolve(Given(), usage.window)
     return BarState(
         tokens=usage.tokens,
         cached=usage.cached,
         window=usage.window,
-        thresholds=limits if isinstance(limits, Thresholds) else None,
+        thresholds=usage.thresholds,
         estimated=usage.source == "estimated",
         cost=usage.cost,
         model=model,

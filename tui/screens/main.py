@@ -98,10 +98,12 @@ class MainScreen(EarlyKeysScreen):
         self.feed = TranscriptFeed(look)
         self.composer = Composer(options, look)
         self._armed_at: float | None = None
+        self._problem = ""
 
     def compose(self) -> ComposeResult:
         """Return the rows from top to bottom."""
         o, look = self.options, self.look
+        self.set_class(self.app.size.height >= _ROOMY, "-roomy")
         yield StartView(StartFacts(version=o.version, cwd=o.cwd, home=look.home))
         yield self.feed.transcript
         yield Banner()
@@ -143,7 +145,7 @@ class MainScreen(EarlyKeysScreen):
         branch = tuple(agent.branch)
         self.query_one(StartView).answers(agent.model_info.id, agent.model_info.provider)
         self.set_class(any(isinstance(entry.body, Prompt) for entry in branch), "-talking")
-        self.feed.load(branch, agent.model_info.window)
+        self.feed.load(branch, agent.usage.thresholds)
         for event in (PhaseChanged("idle"), agent.usage, QueueChanged(agent.queue)):
             self.show(event)
         draft = await agent.draft()
@@ -171,6 +173,7 @@ class MainScreen(EarlyKeysScreen):
             case UsageChanged():
                 model = self.link.agent.model_info.id if self.link is not None else ""
                 self.query_one(ContextBar).show(bar_state(event, model))
+                self._doubt(event.problem)
             case Failed(message=message):
                 self.query_one(Banner).say(
                     f"{message} Nothing after this is saved; what is here can be copied.", "error"
@@ -184,6 +187,21 @@ class MainScreen(EarlyKeysScreen):
         """Show a word in the status line until the next key."""
         line = self.query_one(StatusLine)
         line.show(msgspec.structs.replace(line.status, note=text))
+
+    def stop(self, message: str, *, opened: bool) -> None:
+        """Say that the session is over, or could not be opened, and why; the screen stays."""
+        if opened:
+            self.show(Failed(message))
+            return
+        line = self.query_one(StatusLine)
+        line.show(msgspec.structs.replace(line.status, phase="stopped", detail="", note=""))
+        self.query_one(Banner).say(f"The session could not be opened. {message} Ctrl+D quits.", "error")
+
+    def _doubt(self, problem: str) -> None:
+        """Say once why the levels or the reported usage cannot be used."""
+        if problem and problem != self._problem:
+            self.note(problem)
+        self._problem = problem
 
     # The keyboard's side.
 
