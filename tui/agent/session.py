@@ -42,7 +42,7 @@ from tui.log import LogError, MemorySession, SessionLog, Store
 from tui.log.entries import ApprovalMode, Body, ModelChosen, Prompt, Started
 from tui.messages import Json, clean
 from tui.models.base import Model
-from tui.models.factory import ModelChoice, with_server_window
+from tui.models.factory import ModelChoice, reopened, with_server_window
 from tui.models.keys import KEY_ORIGINS
 from tui.settings import Settings
 from tui.tools.base import ToolContext
@@ -146,7 +146,7 @@ def _choice(options: SessionOptions, branch: Branch) -> ModelChoice:
         settings = options.settings
         return ModelChoice(settings.provider, settings.model, settings.base_url, settings.window)
     own = entry.body
-    return ModelChoice(provider=own.provider, model=own.model, base_url=own.base_url, window=own.window or None)
+    return reopened(ModelChoice(own.provider, own.model, own.base_url, own.window or None))
 
 
 def compaction_mode(word: str | None) -> CompactionMode:

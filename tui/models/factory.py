@@ -15,7 +15,7 @@ from tui.models.discover import LOCAL_PORTS, local_models, server_window
 from tui.models.http import Http, Timeouts
 from tui.models.keys import KEY_ORIGINS, Secret, from_keyring, is_loopback, key_for, origin
 
-__all__ = ["PROVIDERS", "ModelChoice", "list_models", "open_model", "with_server_window"]
+__all__ = ["PROVIDERS", "ModelChoice", "list_models", "open_model", "reopened", "with_server_window"]
 
 PROVIDERS = ("anthropic", "openai-chat", "openai-responses", "rehearsal")
 """The words of `--provider`."""
@@ -89,6 +89,12 @@ async def with_server_window(
     found = await server_window(url, model.info.id, key)
     await model.aclose()
     return open_model(choice, environ, timeouts=timeouts, server=found, lookup=lookup)
+
+
+def reopened(choice: ModelChoice) -> ModelChoice:
+    """Return the choice a log remembers without an address that is the provider's own: no person gave that one."""
+    own = {"anthropic": _ANTHROPIC_URL, "rehearsal": ""}.get(choice.provider, _default_chat_url(choice.model))
+    return msgspec.structs.replace(choice, base_url="") if choice.base_url == own else choice
 
 
 async def _located(
