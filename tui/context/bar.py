@@ -46,6 +46,8 @@ class BarState(msgspec.Struct, frozen=True, omit_defaults=True):
     cost: float = 0.0
     """Dollars so far; zero is not shown."""
     model: str = ""
+    failed: bool = False
+    """A handoff failed: the whole bar is red."""
 
 
 def percent(tokens: int, window: int) -> int:

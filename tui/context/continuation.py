@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from tui.log.entries import Body, Handoff, Note, Prompt
 from tui.messages import Message, Text, UserMessage
 
-__all__ = ["continuation_text", "delivery", "redelivery"]
+__all__ = ["continuation_text", "delivery", "note_in", "redelivery"]
 
 _BLOCK = """<continuation>
 The conversation was compacted. The note above is yours, word for word. Do only what is unfinished; do not redo what \
@@ -22,6 +22,11 @@ _POINTER = (
 def continuation_text(note: str) -> str:
     """Return what is sent: the note, a blank line, the block."""
     return f"{note}\n\n{_BLOCK}"
+
+
+def note_in(text: str) -> str:
+    """Return the note of a continuation, for the screen; any other text comes back as it is."""
+    return text.removesuffix(continuation_text(""))
 
 
 def delivery(note: Note, handoff: Handoff) -> tuple[Body, ...]:

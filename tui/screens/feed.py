@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from tui.agent.events import (
     AgentEvent,
     AnswerDelta,
     AnswerStarted,
     EntryAdded,
+    Said,
     ThinkingDeltaShown,
     ToolProgress,
     UsageChanged,
@@ -23,7 +26,7 @@ from tui.context.thresholds import Given, Thresholds, resolve
 from tui.log.entries import Answer, Entry, ModelChosen
 from tui.screens.look import Look
 from tui.widgets.theme import Level, TranscriptTheme
-from tui.widgets.transcript.blocks import Block, BlockBuilder
+from tui.widgets.transcript.blocks import Block, BlockBuilder, Carried, CheckpointBlock, NoticeBlock, Replaced
 from tui.widgets.transcript.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -89,6 +92,9 @@ class TranscriptFeed:
         self._answer = ""
         self._kind: str = ""
         self._parts = 0
+        self._said = 0
+        self._unread: list[CheckpointBlock] = []
+        """Checkpoints whose carried words stand elsewhere on the path and have not been looked up."""
 
     def load(self, branch: Sequence[Entry], limits: Thresholds | None) -> None:
         """Show a branch in place of what is there. `limits` colour the thread."""
@@ -96,14 +102,35 @@ class TranscriptFeed:
         chosen = [entry.id for entry in branch if isinstance(entry.body, ModelChosen)]
         self._levels = Levels(limits, chosen[-1] if chosen else "")
         self.oldest = branch[0].depth if branch else 0
-        self.transcript.load(blocks_of(branch, self._builder, self._levels))
+        blocks = blocks_of(branch, self._builder, self._levels)
+        self._unread = [block for block in blocks if isinstance(block, CheckpointBlock)]
+        self.transcript.load(blocks)
 
     async def show_older(self, agent: Agent) -> None:
         """Show an older page above."""
         entries = await agent.history_page(self.oldest)
         if entries:
             self.oldest = entries[0].depth
-        self.transcript.prepend(blocks_of(entries, BlockBuilder(), Levels(agent.usage.thresholds)))
+        blocks = blocks_of(entries, BlockBuilder(), Levels(agent.usage.thresholds))
+        self.transcript.prepend(blocks)
+        self._unread += [block for block in blocks if isinstance(block, CheckpointBlock)]
+        await self.read_words(agent)
+
+    async def read_words(self, agent: Agent) -> None:
+        """Look up what the checkpoints carry, so that they open to the very words."""
+        from tui.agent.wishes import words
+
+        known: dict[str, str | None] = {}
+        while self._unread:
+            block = self._unread.pop()
+            parts: list[Carried] = []
+            for part in block.parts:
+                reference = part.reference
+                if reference is not None and reference.entry not in known:
+                    known[reference.entry] = await words(agent, reference)
+                text = part.text if reference is None else known[reference.entry]
+                parts.append(msgspec.structs.replace(part, text=text))
+            self.transcript.apply([Replaced(msgspec.structs.replace(block, parts=tuple(parts)))])
 
     def show(self, event: AgentEvent) -> None:
         """Show one event; those that are not for the transcript do nothing."""
@@ -120,11 +147,15 @@ class TranscriptFeed:
                 self.transcript.tool_progress(call_id, text)
             case UsageChanged(thresholds=limits):
                 self._levels.use(limits)
+            case Said(text=text):
+                self._said += 1
+                self.transcript.append(NoticeBlock(f"said:{self._said}", text, self._levels.now))
             case _:
                 pass
 
     def _entry(self, entry: Entry) -> None:
         changes = self._builder.add(entry, self._levels.at(entry))
+        self._unread += [change.block for change in changes if isinstance(change.block, CheckpointBlock)]
         if isinstance(entry.body, Answer):
             self._kind = ""
             self.transcript.stream_end(changes)

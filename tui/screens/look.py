@@ -41,8 +41,8 @@ def look_of(environ: Mapping[str, str], transcript: TranscriptTheme) -> Look:
     )
 
 
-def bar_state(usage: UsageChanged, model: str) -> BarState:
-    """Return what the context bar shows for a usage."""
+def bar_state(usage: UsageChanged, model: str, *, failed: bool = False) -> BarState:
+    """Return what the context bar shows for a usage; `failed` is a handoff that failed."""
     return BarState(
         tokens=usage.tokens,
         cached=usage.cached,
@@ -51,4 +51,5 @@ def bar_state(usage: UsageChanged, model: str) -> BarState:
         estimated=usage.source == "estimated",
         cost=usage.cost,
         model=model,
+        failed=failed,
     )

@@ -28,7 +28,7 @@ from tui.agent.events import (
     UsageChanged,
 )
 from tui.commands.table import Name, Typed
-from tui.log.entries import Prompt
+from tui.log.entries import Checkpoint, Entry, Handoff, Prompt
 from tui.messages import UserMessage
 from tui.screens.composer import Composer
 from tui.screens.early import EarlyKeysScreen
@@ -108,14 +108,15 @@ class MainScreen(EarlyKeysScreen):
         yield self.feed.transcript
         yield Banner()
         yield StatusLine(clock=o.clock, glyphs=look.glyphs, still=look.still)
-        yield ApprovalPanel(clock=o.key_clock)
+        yield ApprovalPanel(clock=o.key_clock, root=str(o.cwd))
         yield self.composer
         yield ContextBar(plain=look.plain)
         yield KeyHints()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Leave an empty row above the status line where there is room for it."""
+        """Leave an empty row above the status line where there is room for it, and the question its share."""
         self.set_class(event.size.height >= _ROOMY, "-roomy")
+        self.query_one(ApprovalPanel).fit(event.size.height * 6 // 10)
 
     def on_mount(self) -> None:
         """Give the keyboard to the editor."""
@@ -148,6 +149,7 @@ class MainScreen(EarlyKeysScreen):
         self.feed.load(branch, agent.usage.thresholds)
         for event in (PhaseChanged("idle"), agent.usage, QueueChanged(agent.queue)):
             self.show(event)
+        link.do(self.feed.read_words)
         draft = await agent.draft()
         if draft:
             self.editor.give_back((draft,))
@@ -160,8 +162,7 @@ class MainScreen(EarlyKeysScreen):
         line.show(advance(line.status, event, self.options.clock()))
         match event:
             case EntryAdded(entry=entry):
-                if isinstance(entry.body, Prompt):
-                    self.add_class("-talking")
+                self._entry(entry)
             case ApprovalAsked():
                 self.query_one(ApprovalPanel).ask(event, drafting=bool(self.editor.text))
             case ApprovalClosed(call_id=call_id):
@@ -171,8 +172,7 @@ class MainScreen(EarlyKeysScreen):
             case QueueReturned(texts=texts):
                 self.editor.give_back(texts)
             case UsageChanged():
-                model = self.link.agent.model_info.id if self.link is not None else ""
-                self.query_one(ContextBar).show(bar_state(event, model))
+                self._bar(event)
                 self._doubt(event.problem)
             case Failed(message=message):
                 self.query_one(Banner).say(
@@ -181,7 +181,22 @@ class MainScreen(EarlyKeysScreen):
             case _:
                 pass
         self.feed.show(event)
+        if isinstance(event, EntryAdded) and isinstance(event.entry.body, Checkpoint) and self.link is not None:
+            self.link.do(self.feed.read_words)
         self.query_one(KeyHints).show(_BUSY if self.busy else _IDLE)
+
+    def _entry(self, entry: Entry) -> None:
+        """Show what an entry changes beside the transcript."""
+        if isinstance(entry.body, Prompt):
+            self.add_class("-talking")
+        elif isinstance(entry.body, Checkpoint | Handoff) and self.link is not None:
+            self._bar(self.link.agent.usage)  # after a checkpoint it is unknown; a failed handoff is red
+
+    def _bar(self, usage: UsageChanged) -> None:
+        agent = self.link.agent if self.link is not None else None
+        failed = agent is not None and agent.compaction.state.phase == "failed"
+        model = agent.model_info.id if agent is not None else ""
+        self.query_one(ContextBar).show(bar_state(usage, model, failed=failed))
 
     def note(self, text: str) -> None:
         """Show a word in the status line until the next key."""

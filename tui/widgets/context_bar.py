@@ -32,7 +32,7 @@ _ROLES: dict[Role, str] = {
 
 def bar_content(state: BarState, width: int, *, plain: bool = False) -> Content:
     """Return the row, `width` cells wide. `plain` uses characters alone, for ASCII and for no colours."""
-    tone = _TONES[tone_of(state.tokens, state.thresholds)]
+    tone = _TONES[tone_of(state.tokens, state.thresholds, failed=state.failed)]
     return Content.assemble(
         *((span.text, _style(span, tone, plain=plain)) for span in row(width, state, ascii_only=plain))
     )

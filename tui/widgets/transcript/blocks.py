@@ -3,6 +3,7 @@
     prompt → PromptBlock      answer → ThinkingBlock, AnswerBlock, ToolBlock … in the order of its parts
     tool_started, approved, result → change their ToolBlock        notice, model, approval → NoticeBlock
     settled, an answer that did not end well → EndBlock            unknown kinds → UnknownBlock
+    note, continuation → NoteBlock                                 checkpoint → CheckpointBlock
 
 A block depends on its own entries alone, never on its neighbours: the same entries give the same
 blocks whether they came live, by resuming or page by page.
@@ -15,6 +16,8 @@ from typing import Literal, TypeAlias, cast
 
 import msgspec
 
+from tui.context.bar import short_count
+from tui.context.continuation import note_in
 from tui.log.entries import (
     Announced,
     Answer,
@@ -31,6 +34,7 @@ from tui.log.entries import (
     Pinned,
     Prompt,
     Queue,
+    Reference,
     Result,
     ResumedFrom,
     Settled,
@@ -47,9 +51,11 @@ __all__ = [
     "AnswerBlock",
     "Block",
     "BlockBuilder",
+    "Carried",
     "Change",
     "CheckpointBlock",
     "EndBlock",
+    "NoteBlock",
     "NoticeBlock",
     "PromptBlock",
     "Replaced",
@@ -133,13 +139,35 @@ class EndBlock(msgspec.Struct, frozen=True):
     quiet: bool = False
 
 
+class Carried(msgspec.Struct, frozen=True):
+    """A part of a checkpoint. `text` None: the words stand in another entry and have not been read yet."""
+
+    label: str
+    text: str | None = None
+    reference: Reference | None = None
+
+
 class CheckpointBlock(msgspec.Struct, frozen=True):
-    """From here on the summary stands for what came before; folded it is one line."""
+    """From here on the summary stands for what came before; folded it is one line, else it shows its parts."""
 
     id: str
     summary: str
     level: Level = "none"
     origin: str = "manual"
+    figures: str = ""
+    """Tokens before and after, seconds, and what the summary cost."""
+    parts: tuple[Carried, ...] = ()
+    """Task, requests, pins, run item, note."""
+
+
+class NoteBlock(msgspec.Struct, frozen=True):
+    """A note to self: when it is saved, and when the work goes on from it. Folded it is one line."""
+
+    id: str
+    text: str
+    level: Level = "none"
+    delivered: bool = False
+    """The continuation: the note is what the model reads next."""
 
 
 class UnknownBlock(msgspec.Struct, frozen=True):
@@ -152,7 +180,15 @@ class UnknownBlock(msgspec.Struct, frozen=True):
 
 
 Block: TypeAlias = (
-    PromptBlock | AnswerBlock | ThinkingBlock | ToolBlock | NoticeBlock | EndBlock | CheckpointBlock | UnknownBlock
+    PromptBlock
+    | AnswerBlock
+    | ThinkingBlock
+    | ToolBlock
+    | NoticeBlock
+    | EndBlock
+    | CheckpointBlock
+    | NoteBlock
+    | UnknownBlock
 )
 
 
@@ -299,14 +335,16 @@ def _single(entry_id: str, body: _Other, level: Level) -> Block | None:
     match body:
         case Notice():
             return NoticeBlock(entry_id, body.text, level, body.level)
-        case ModelChosen() | ApprovalMode() | TaskSet() | Note() | ResumedFrom():
+        case ModelChosen() | ApprovalMode() | TaskSet() | Pinned() | ResumedFrom():
             return NoticeBlock(entry_id, _setting(body), level)
+        case Note():
+            return NoteBlock(entry_id, body.text, level)
         case Checkpoint():
-            return CheckpointBlock(entry_id, body.summary, level, body.origin)
+            return _checkpoint(entry_id, body, level)
         case UnknownBody():
             return UnknownBlock(entry_id, body.kind, body.error, level)
-        case Started() | Queue() | Handoff() | Latch() | Announced() | Pinned() | Notes():
-            # What waits is shown beside the editor, levels by the thread and the bar.
+        case Started() | Queue() | Handoff() | Latch() | Announced() | Notes():
+            # What waits is shown beside the editor, levels by thread, bar and notices, a failed handoff by its notice.
             return None
 
 
@@ -343,7 +381,35 @@ def _settled(entry_id: str, body: Settled, level: Level) -> EndBlock:
     return EndBlock(entry_id, _REASONS.get(body.reason, body.reason), body.detail, level, quiet)
 
 
-def _prompt(entry_id: str, body: Prompt, level: Level) -> PromptBlock:
+def _checkpoint(entry_id: str, body: Checkpoint, level: Level) -> CheckpointBlock:
+    current = f"current request, {'open' if body.current_open else 'answered'}"
+    referred = [
+        ("task", body.task),
+        (current, body.current),
+        *((f"later request, {'open' if later.open else 'answered'}", later.words) for later in body.later),
+        ("pinned", body.pins),
+        ("run item", body.item),
+    ]
+    parts = tuple(Carried(label, None, reference) for label, reference in referred if reference is not None)
+    if body.note:
+        parts = (*parts, Carried("note to self", body.note))
+    return CheckpointBlock(entry_id, body.summary, level, body.origin, _figures(body), parts)
+
+
+def _figures(body: Checkpoint) -> str:
+    before = "?" if body.tokens_before is None else short_count(body.tokens_before)
+    figures = [f"{before} to {short_count(body.tokens_after)} tokens", f"{body.seconds:.0f}s"]
+    if body.usage is not None:
+        spent = body.usage.total - body.usage.output
+        figures.append(f"summary {short_count(spent)} in, {short_count(body.usage.output)} out")
+    if body.pointer:
+        figures.append("no summary: facts are found by recall")
+    return ", ".join(figures)
+
+
+def _prompt(entry_id: str, body: Prompt, level: Level) -> PromptBlock | NoteBlock:
+    if body.origin == "continuation":
+        return NoteBlock(entry_id, note_in(_words(body.message)), level, delivered=True)
     return PromptBlock(
         entry_id,
         _words(body.message),
@@ -369,14 +435,14 @@ def _image(part: Image) -> str:
     return f"[image {part.media_type}, {part.width}×{part.height}]"
 
 
-def _setting(body: ModelChosen | ApprovalMode | TaskSet | Note | ResumedFrom) -> str:
+def _setting(body: ModelChosen | ApprovalMode | TaskSet | Pinned | ResumedFrom) -> str:
     match body:
         case ApprovalMode():
             return f"approval: {body.mode}"
         case TaskSet():
             return f"task: {body.text}"
-        case Note():
-            return f"note to self: {body.text}"
+        case Pinned():
+            return f"pinned: {len(body.texts)}" + (f", the newest: {body.texts[-1]}" if body.texts else "")
         case ResumedFrom():
             return "resumed from the checkpoint"
         case ModelChosen():

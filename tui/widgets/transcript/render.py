@@ -18,8 +18,10 @@ from tui.widgets.theme import Level
 from tui.widgets.transcript.blocks import (
     AnswerBlock,
     Block,
+    Carried,
     CheckpointBlock,
     EndBlock,
+    NoteBlock,
     NoticeBlock,
     PromptBlock,
     ThinkingBlock,
@@ -62,6 +64,7 @@ _MARKS = {
     "gap": ("┆", ":"),
     "end": ("╵", "'"),
     "knot": ("◆", "#"),
+    "note": ("◇", "o"),
     "unknown": ("?", "?"),
 }
 """Each mark, and the same in ASCII."""
@@ -75,7 +78,7 @@ def gutter(look: Look, level: Level, mark: str = "thread", style: Style | None =
 
 def foldable(block: Block) -> bool:
     """Whether a block has something to fold."""
-    return isinstance(block, ToolBlock | ThinkingBlock | CheckpointBlock)
+    return isinstance(block, ToolBlock | ThinkingBlock | CheckpointBlock | NoteBlock)
 
 
 def header_row(block: Block) -> int:
@@ -102,6 +105,8 @@ def render_block(block: Block, width: int, look: Look, *, folded: bool = True, p
             return _end(block, width, look)
         case CheckpointBlock():
             return _checkpoint(block, width, look, folded=folded)
+        case NoteBlock():
+            return _note(block, width, look, folded=folded)
         case UnknownBlock():
             text = f"an entry of kind {one_line(block.kind, 60)} that this version cannot read; it is kept"
             return _line("unknown", (text, look.theme.warning), block.level, width, look)
@@ -116,8 +121,9 @@ def estimate(block: Block, width: int, *, folded: bool = True) -> int:
         case PromptBlock() | AnswerBlock():
             return 2 + block.text.count("\n") + len(block.text) // width
         case CheckpointBlock():
-            return 2 if folded else 2 + block.summary.count("\n") + len(block.summary) // width
-        case ThinkingBlock():
+            text = "".join([block.summary, *(f"\n\n{part.text or ''}" for part in block.parts)])
+            return 2 if folded else 3 + text.count("\n") + len(text) // width
+        case ThinkingBlock() | NoteBlock():
             return 2 if folded else 2 + block.text.count("\n") + len(block.text) // width
         case ToolBlock():
             if block.diff:
@@ -164,7 +170,7 @@ def _prompt(block: PromptBlock, width: int, look: Look) -> list[Row]:
         runs.append(("[steer] ", theme.dim))
     if block.excluded:
         runs.append(("[not sent] ", theme.dim))
-    runs.append((text.rstrip("\n") or " ", theme.prompt_text))
+    runs.append((text.rstrip("\n") or " ", theme.prompt_text if block.origin == "authored" else theme.dim))
     rows = wrap(runs, width - GUTTER)
     for extra in block.extras:
         rows.extend(wrap([(f"+ {one_line(extra, 200)}", theme.dim)], width - GUTTER))
@@ -187,7 +193,7 @@ def _checkpoint(block: CheckpointBlock, width: int, look: Look, *, folded: bool)
     title = Row(
         (
             Segment(f"{sign} checkpoint", theme.strong),
-            Segment(_fit(f"  {one_line(block.origin, 40)}", width - GUTTER - 12, look), theme.dim),
+            Segment(_fit(f"  {_about(block)}", width - GUTTER - 12, look), theme.dim),
         )
     )
     knot = gutter(look, block.level, "knot")
@@ -195,6 +201,37 @@ def _checkpoint(block: CheckpointBlock, width: int, look: Look, *, folded: bool)
     if not folded:
         summary = render_markdown(sanitise(block.summary, cr="newline"), max(1, width - GUTTER), look)
         rows.extend(answer_frame(summary, block.level, look)[1:])
+        for part in block.parts:
+            rows.extend(_carried(part, block.level, width, look))
+    return rows
+
+
+def _about(block: CheckpointBlock) -> str:
+    return ", ".join(filter(None, (one_line(block.origin, 40), one_line(block.figures, 120))))
+
+
+def _carried(part: Carried, level: Level, width: int, look: Look) -> list[Row]:
+    """Return one part of an open checkpoint, under its label."""
+    theme = look.theme
+    text = part.text
+    if text is None and part.reference is not None:
+        text = f"[{part.reference.size:,} bytes in entry {one_line(part.reference.entry, 60)}]"
+    words = sanitise((text or "").rstrip("\n"), cr="newline")
+    label = Row((Segment(one_line(part.label, 60), theme.strong),))
+    return answer_frame([label, *wrap([(words or " ", theme.text)], width - GUTTER)], level, look)
+
+
+def _note(block: NoteBlock, width: int, look: Look, *, folded: bool) -> list[Row]:
+    theme = look.theme
+    title = "goes on from the note" if block.delivered else "note to self"
+    head = _fit(f"{_fold_sign(look, folded=folded)} {title}", width - GUTTER, look)
+    room = width - GUTTER - len(head) - 2
+    first = _fit(one_line(block.text.strip(), 4 * max(1, room)), room, look) if folded and room >= 4 else ""
+    top = Row((Segment(head, theme.strong), Segment(f"  {first}" if first else "", theme.dim)))
+    rows = [indent(Row(()), gutter(look, block.level)), indent(top, gutter(look, block.level, "note"))]
+    if not folded:
+        words = wrap([(sanitise(block.text, cr="newline").rstrip("\n") or " ", theme.text)], width - GUTTER)
+        rows.extend(indent(row, gutter(look, block.level)) for row in words)
     return rows
 
 

@@ -20,6 +20,7 @@ from tui.widgets.transcript.blocks import (
     Block,
     CheckpointBlock,
     EndBlock,
+    NoteBlock,
     NoticeBlock,
     PromptBlock,
     ThinkingBlock,
@@ -103,7 +104,7 @@ def _block_text(document: Document, at: int, selection: Selection) -> str:
 def source(block: Block) -> str:
     """Return the words of a whole block as they were written, fit for a terminal."""
     match block:
-        case PromptBlock() | AnswerBlock() | ThinkingBlock():
+        case PromptBlock() | AnswerBlock() | ThinkingBlock() | NoteBlock():
             return sanitise(block.text, cr="newline").rstrip("\n")
         case ToolBlock():
             head = f"{block.name} {argument_line(block, 0)}".rstrip()
@@ -113,6 +114,7 @@ def source(block: Block) -> str:
         case EndBlock():
             return sanitise(f"{block.reason}: {block.detail}" if block.detail else block.reason)
         case CheckpointBlock():
-            return sanitise(block.summary, cr="newline").rstrip("\n")
+            parts = (f"{part.label}\n{part.text}" for part in block.parts if part.text)
+            return sanitise("\n\n".join((block.summary, *parts)), cr="newline").rstrip("\n")
         case UnknownBlock():
             return ""
