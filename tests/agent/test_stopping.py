@@ -167,9 +167,12 @@ async def test_escape_before_the_exchange_has_begun_loses_no_word(steps: int, tm
         Provider(Reply(text="one", hold=True), Reply(text="two")) as provider,
         session(options(tmp_path, provider)) as (agent, events),
     ):
-        await agent.send(words("first"))
-        for _ in range(steps):
-            await asyncio.sleep(0)
+        async with anyio.create_task_group() as group:
+            group.start_soon(agent.send, words("first"))
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            await agent.interrupt()
+            group.start_soon(agent.interrupt)
         await agent.interrupt()
         assert (await agent.settled()).reason == "aborted"
         path = await path_of(agent)

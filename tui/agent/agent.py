@@ -161,6 +161,7 @@ class Agent:
     ) -> None:
         """Start an exchange with `message`, or queue it while one runs. Raises `AgentStoppedError`, `LogError`.
 
+        Returns when the words are durable, or an event has given them back: a crash after that loses none.
         While a handoff is pending it waits in the queue: compact, deliver, then it.
         """
         self.check()
@@ -168,6 +169,7 @@ class Agent:
         held = any(isinstance(effect, Accept) and effect.how == "queue" for effect in effects)
         if self.idle and not held:
             self._loop.start(Prompt(message, origin))
+            await self._loop.accepted()
             return
         item = Waiting(id=new_id(), message=message, mode=mode, origin=origin)
         await self._journal.change(lambda branch: (Queue((*branch.queue, self._behind(item, held=held))),))

@@ -42,6 +42,7 @@ class Loop:
         self._tell = tell
         self._returns = returns
         self._prompts: deque[Prompt] = deque()
+        self._accepted = anyio.Event()
         self._jobs: deque[Callable[[], Awaitable[None]]] = deque()
         self._wake = anyio.Event()
         self._idle = anyio.Event()
@@ -66,8 +67,13 @@ class Loop:
         """Begin an exchange with `prompt`, or go on with what the log says waits (`resume`: the open exchange)."""
         if prompt is not None:
             self._prompts.append(prompt)
+            self._accepted = anyio.Event()
         self._resume = self._resume or resume
         self._begin()
+
+    async def accepted(self) -> None:
+        """Wait until what `start` was given is durable, or has gone back to the editor."""
+        await self._accepted.wait()
 
     def job(self, work: Callable[[], Awaitable[None]]) -> None:
         """Do `work` in this task, when nothing else runs; Esc stops it."""
@@ -109,6 +115,8 @@ class Loop:
             self._over = True
             self._unsaved()
             self._rest()
+        finally:
+            self._accepted.set()
 
     async def _turn(self) -> bool:
         """Open what comes next and run it; False where there is nothing to do."""
@@ -142,6 +150,7 @@ class Loop:
         if self._prompts:
             await self._journal.append(self._prompts[0])
             self._prompts.popleft()  # not before it is durable: if that fails the words go back
+            self._accepted.set()
             return True
         if self._compaction.locked or next_waiting(self._journal.branch) is None:
             return False
@@ -191,6 +200,7 @@ class Loop:
             texts += own_words(self._journal.branch.queue)
             await self._journal.append(Queue())
         self._prompts.clear()
+        self._accepted.set()
         self._jobs.clear()
         self._stop = self._resume = False
         if texts:
@@ -201,6 +211,7 @@ class Loop:
         """Return what was sent and could not be made durable to the editor; what waits is in the log."""
         texts = tuple(prompt.message.authored for prompt in self._prompts if prompt.origin == "authored")
         self._prompts.clear()
+        self._accepted.set()
         if texts:
             self._emit(QueueReturned(texts))
 
