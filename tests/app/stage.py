@@ -25,7 +25,18 @@ from tui.widgets.editor import Editor
 from tui.widgets.start import StartView
 from tui.widgets.themes import choose_theme, fallback_name
 
-__all__ = ["ASKED", "ENVIRON", "LIMITS", "WAITING", "Stage", "conversation", "entries", "filled", "no_session", "options"]
+__all__ = [
+    "ASKED",
+    "ENVIRON",
+    "LIMITS",
+    "WAITING",
+    "Stage",
+    "conversation",
+    "entries",
+    "filled",
+    "no_session",
+    "options",
+]
 
 ENVIRON = {"HOME": "/home/ada", "LANG": "C.UTF-8", "TERM": "xterm-256color", "COLORTERM": "truecolor"}
 DIFF = """--- a/parser.py
@@ -40,7 +51,7 @@ ASKED = ApprovalAsked(
     call_id="call-2",
     name="edit",
     preview=Preview(title="parser.py", effect=Effect.EDIT, paths=("/home/ada/shop/parser.py",), diff=DIFF),
-    suggestions=("edit parser.py",),
+    suggestions=("edit(/home/ada/shop/parser.py)", "edit(/home/ada/shop/**)"),
 )
 
 

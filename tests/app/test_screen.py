@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+import msgspec
 import pytest
 from textual.pilot import Pilot
 
-from tests.app.stage import ASKED, Stage, conversation
+from tests.app.stage import ASKED, DIFF, Stage, conversation
 from tests.app.waiting import until
 from tui.agent.events import (
     AgentEvent,
@@ -101,13 +102,34 @@ class TestApproval:
             assert app.decided == []
             assert app.main.editor.text == "y"
 
-    async def test_always_sends_the_rule_that_was_shown(self) -> None:
+    @pytest.mark.parametrize("at", [0, 1])
+    async def test_always_sends_the_rule_that_was_shown(self, at: int) -> None:
         async with stage(ASKED) as (app, pilot, clock):
             await painted(pilot, app)
             clock.now += 1
-            await pilot.press("a")
+            await pilot.press("ab"[at])
             await until(pilot, lambda: app.decided)
-            assert app.decided[0].rule == "edit parser.py"
+            assert app.decided[0].rule == ASKED.suggestions[at]
+
+    async def test_a_key_for_a_rule_that_is_not_offered_is_a_letter(self) -> None:
+        one = msgspec.structs.replace(ASKED, suggestions=ASKED.suggestions[:1])
+        async with stage(one) as (app, pilot, clock):
+            await painted(pilot, app)
+            clock.now += 1
+            await pilot.press("b")
+            assert app.decided == []
+            assert app.main.editor.text == "b"
+
+    @pytest.mark.parametrize("size", [(40, 12), (60, 20), (80, 24)])
+    async def test_the_keys_are_in_view_however_long_the_change_is(self, size: tuple[int, int]) -> None:
+        long = msgspec.structs.replace(ASKED.preview, diff=DIFF + " and so on\n" * 300)
+        app = Stage([msgspec.structs.replace(ASKED, preview=long)])
+        async with app.run_test(size=size) as pilot:
+            await until(pilot, lambda: app.main.query_one(ApprovalPanel).is_painted, "the question")
+            keys = app.main.query_one("#question-keys").region
+            assert keys.height >= 3
+            assert app.main.query_one(ApprovalPanel).region.contains_region(keys)
+            assert app.main.region.contains_region(app.main.editor.region)
 
     async def test_no_takes_a_reason(self) -> None:
         async with stage(ASKED) as (app, pilot, clock):

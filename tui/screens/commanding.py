@@ -12,20 +12,20 @@ from tui.commands.table import Typed
 from tui.screens.handing_over import Pages, run_context_command
 from tui.screens.help import help_content
 from tui.screens.main import SCREEN_BINDINGS, MainScreen
+from tui.screens.model_pick import choose_model, use_named
 from tui.screens.pages import EditPage, PickPage, TextPage
 from tui.widgets.editor import EDITOR_BINDINGS
 from tui.widgets.sanitise import one_line
 
 if TYPE_CHECKING:
-    from tui.agent.agent import Agent
-    from tui.models.base import ModelInfo
+    from tui.agent.agent import Mode
 
 __all__ = ["Powers", "run_command"]
 
-_MODES = {
-    "ask": "you are asked before anything is changed or run",
-    "edits": "files may be edited",
-    "all": "never asked",
+_MODES: dict[Mode, str] = {
+    "ask": "before a file is changed and before a command is run",
+    "edits": "before a command is run; files in the project are changed at once",
+    "all": "never, but for what reaches outside the project",
 }
 
 
@@ -55,7 +55,7 @@ def run_command(screen: MainScreen, command: Typed, powers: Powers) -> None:
         case "model":
             _model(screen, command.rest, powers)
         case "approve":
-            _approve(screen, command.rest)
+            _approve(screen, command.rest, powers)
         case "theme":
             _theme(screen, command.rest, powers)
         case "quit":
@@ -76,17 +76,27 @@ def run_command(screen: MainScreen, command: Typed, powers: Powers) -> None:
             assert_never(command.name)
 
 
-def _approve(screen: MainScreen, rest: str) -> None:
-    link = screen.link
-    match rest:
-        case "" if link is not None:
-            screen.note(
-                f"Approval is {link.agent.approval}: {_MODES[link.agent.approval]}. /approve ask|edits|all changes it"
-            )
-        case "ask" | "edits" | "all" as mode if link is not None:
-            link.do(lambda agent: agent.use_approval(mode))
-        case _:
-            screen.note(f"/approve takes ask, edits or all, not {one_line(rest, 30)}")
+def _approve(screen: MainScreen, rest: str, powers: Powers) -> None:
+    if screen.link is None:
+        screen.note("The session is not open yet")
+        return
+    now = screen.link.agent.approval
+
+    def use(mode: str | None) -> None:
+        if mode in _MODES and screen.link is not None:
+            screen.link.do(lambda agent: agent.use_approval(mode))
+
+    if rest in _MODES:
+        use(rest)
+    elif rest:
+        screen.note(f"/approve takes ask, edits or all, not {one_line(rest, 30)}")
+    else:
+        rows = tuple((mode, _mode_row(mode, about, now=mode == now)) for mode, about in _MODES.items())
+        powers.pick(PickPage("How much you are asked", rows), use)
+
+
+def _mode_row(mode: str, about: str, *, now: bool) -> Content:
+    return Content.assemble((f"{mode:7}", "bold" if now else ""), (about + ("  now" if now else ""), "$clew-dim"))
 
 
 def _theme(screen: MainScreen, rest: str, powers: Powers) -> None:
@@ -105,40 +115,6 @@ def _model(screen: MainScreen, rest: str, powers: Powers) -> None:
     if screen.link is None:
         screen.note("The session is not open yet")
     elif rest:
-        _use_model(screen, rest)
+        use_named(screen, rest)
     else:
-        screen.link.do(lambda agent: _pick_model(screen, agent, powers))
-
-
-async def _pick_model(screen: MainScreen, agent: Agent, powers: Powers) -> None:
-    from tui.models.factory import list_models
-
-    found = list_models(screen.options.environ)
-    rows = tuple((info.id, _model_row(info, now=info.id == agent.model_info.id)) for info in found)
-
-    def picked(name: str | None) -> None:
-        if name is not None:
-            _use_model(screen, name)
-
-    powers.pick(PickPage("Models", rows), picked)
-
-
-def _model_row(info: ModelInfo, *, now: bool) -> Content:
-    facts = f"  {info.provider}  {info.window // 1000}k" + ("  answers now" if now else "")
-    return Content.assemble((one_line(info.id, 60), "bold" if now else ""), (facts, "$clew-dim"))
-
-
-def _use_model(screen: MainScreen, name: str) -> None:
-    async def use(agent: Agent) -> None:
-        from tui.models.factory import ModelChoice, list_models, open_model
-
-        known = [info for info in list_models(screen.options.environ) if info.id == name]
-        choice = (
-            ModelChoice(provider=known[0].provider, base_url=known[0].base_url, model=name)
-            if known
-            else ModelChoice(model=name)
-        )
-        await agent.use_model(open_model(choice, screen.options.environ))
-
-    if screen.link is not None:
-        screen.link.do(use)
+        choose_model(screen, powers.pick)

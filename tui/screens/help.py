@@ -36,10 +36,12 @@ _NAMES = {
 
 def key_name(keys: str) -> str:
     """Return keys as a person reads them: `ctrl+j,alt+enter` is `Ctrl+J or Alt+Enter`."""
-    return " or ".join(
-        "+".join(_NAMES.get(part, part.upper() if len(part) == 1 else part) for part in key.strip().split("+"))
-        for key in keys.split(",")
-    )
+    return " or ".join("+".join(map(_part_name, key.strip().split("+"))) for key in keys.split(","))
+
+
+def _part_name(part: str) -> str:
+    single = len(part) == 1 or part[1:].isdigit()  # a letter, or a function key
+    return _NAMES.get(part, part.upper() if single else part)
 
 
 def help_content(

@@ -38,5 +38,7 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds; for spans on the screen."""
     key_clock: Callable[[], float] | None = None
     """Seconds; None takes the time at which the terminal gave the key."""
+    local_ports: tuple[int, ...] | None = None
+    """Where `/model` looks for servers on this machine; None: where the usual ones listen."""
     notices: tuple[str, ...] = ()
     """Lines about the settings, shown once."""

@@ -17,7 +17,7 @@ __all__ = ["EditPage", "PickPage", "TextPage"]
 _BACK: list[BindingType] = [Binding("escape,q,ctrl+c", "dismiss", "Back", show=False, id="page.back")]
 
 _CSS = """
-{name} {{ align: center middle; background: $clew-background 60%; }}
+{name} {{ align: center middle; background: $clew-background 80%; }}
 {name} .page {{ width: 90%; max-width: 100; height: auto; max-height: 90%; padding: 1 2; background: $clew-surface;
     border: none; border-left: outer $clew-accent; scrollbar-size-vertical: 1; }}
 {name} .page-title {{ height: auto; text-style: bold; color: $clew-accent; margin-bottom: 1; }}
@@ -53,21 +53,38 @@ class TextPage(ModalScreen[None]):
 
 
 class PickPage(ModalScreen[str | None]):
-    """A list to pick one from; returns its key, or None."""
+    """A list to pick one from; returns its key, or None. More rows may come while it is open."""
 
-    DEFAULT_CSS = _CSS.format(name="PickPage")
+    DEFAULT_CSS = _CSS.format(name="PickPage") + (
+        "PickPage .page-below { height: auto; color: $clew-dim; margin-top: 1; display: none; }"
+        "PickPage .page-below.-told { display: block; }"
+    )
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,ctrl+c", "leave", "Back", show=False, id="pick.back")]
 
-    def __init__(self, title: str, rows: tuple[tuple[str, Content], ...]) -> None:
+    def __init__(self, title: str, rows: tuple[tuple[str, Content], ...], *, below: str = "") -> None:
         super().__init__()
         self._title = title
-        self._rows = rows
+        self._rows = list(rows)
+        self._list = OptionList(*(Option(row) for _, row in rows), markup=False, compact=True)
+        self._below = Static(Content(below), classes="page-below", markup=False)
+        self._below.set_class(bool(below), "-told")
 
     def compose(self) -> ComposeResult:
         """Title and list."""
         with VerticalScroll(classes="page", can_focus=False):
             yield Static(Content(self._title), classes="page-title", markup=False)
-            yield OptionList(*(Option(row) for _, row in self._rows), markup=False, compact=True)
+            yield self._list
+            yield self._below
+
+    def add(self, rows: tuple[tuple[str, Content], ...]) -> None:
+        """Add rows at the end; what is marked stays marked."""
+        self._rows += rows
+        self._list.add_options([Option(row) for _, row in rows])
+
+    def tell(self, below: str) -> None:
+        """Say something below the list; nothing takes it away."""
+        self._below.update(Content(below))
+        self._below.set_class(bool(below), "-told")
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """One is picked."""

@@ -1,4 +1,4 @@
-"""The question before a tool acts: exactly what would run, and four deliberate keys.
+"""The question before a tool acts: exactly what would run, and a few deliberate keys.
 
 The panel stands above the editor and never takes the keyboard by itself: the editor hands it each
 key first (`take`), and `gate` decides whether the key was meant for it. What is typed meanwhile goes
@@ -25,6 +25,8 @@ from tui.widgets.sanitise import one_line, sanitise
 __all__ = ["ApprovalPanel", "question_body", "question_keys", "question_title"]
 
 _BODY_LIMIT = 200_000
+_RULE_KEYS = "ab"
+"""The keys that allow this and alike from now on, one for each rule that is offered."""
 _VERBS = {"bash": "wants to run a command", "edit": "wants to change a file", "write": "wants to write a file"}
 
 
@@ -53,19 +55,28 @@ def question_body(preview: Preview) -> Content:
     return Content("\n").join(rows)
 
 
-def question_keys(asked: ApprovalAsked, *, ready: bool, drafting: bool) -> Content:
-    """Return the row of keys; dim, with what to do, while no key counts."""
+def question_keys(asked: ApprovalAsked, *, ready: bool, drafting: bool, root: str = "") -> Content:
+    """Return the rows of keys; dim, with what to do, while no key counts. Always the same number of rows.
+
+    Paths below `root` are shown without it; a rule that is written so means the same.
+    """
+    offered = tuple(zip(_RULE_KEYS, asked.suggestions, strict=False))
     if drafting:
+        rest = "\n" * len(offered)
         return Content.assemble(
-            ("Tab", "$clew-text"), (" to answer; what you type goes into your message", "$clew-dim")
+            ("Tab", "$clew-text"), (f" to answer; what you type goes into your message{rest}", "$clew-dim")
         )
     key = "bold $clew-text" if ready else "$clew-dim"
     about = "$clew-text" if ready else "$clew-dim"
-    parts = [("y", key), (" once   ", about)]
-    if asked.suggestions:
-        parts += [("a", key), (f" always {one_line(asked.suggestions[0], 60)}   ", about)]
-    parts += [("n", key), (" no, and say why   ", about), ("Esc", key), (" no, and stop", about)]
+    parts = [("y", key), (" once   ", about), ("n", key), (" no, and say why   ", about)]
+    parts += [("Esc", key), (" no, and stop", about)]
+    for letter, rule in offered:
+        parts += [(f"\n{letter}", key), (f" always {one_line(_shown(rule, root), 160)}", about)]
     return Content.assemble(*parts)
+
+
+def _shown(rule: str, root: str) -> str:
+    return rule.replace(f"({root}/", "(", 1) if root else rule
 
 
 def _lines(text: str) -> list[str]:
@@ -91,11 +102,11 @@ class ApprovalPanel(Vertical):
     """Shows one question at a time and posts `Decided`."""
 
     DEFAULT_CSS = """
-    ApprovalPanel { height: auto; max-height: 60%; display: none; background: $clew-surface; padding: 0 1;
+    ApprovalPanel { height: auto; display: none; background: $clew-surface; padding: 0 1;
         border-left: outer $clew-warning; }
     ApprovalPanel.-open { display: block; }
-    ApprovalPanel #question-title, ApprovalPanel #question-keys { height: auto; max-height: 3; }
-    ApprovalPanel #question-scroll { height: auto; max-height: 14; padding: 0 2; scrollbar-size-vertical: 1; }
+    ApprovalPanel #question-title, ApprovalPanel #question-keys { height: auto; max-height: 5; }
+    ApprovalPanel #question-scroll { height: auto; max-height: 10; padding: 0 2; scrollbar-size-vertical: 1; }
     ApprovalPanel #question-body { height: auto; width: 1fr; }
     ApprovalPanel #question-reason { display: none; border: none; height: 1; padding: 0; background: $clew-surface; }
     ApprovalPanel.-reason #question-reason { display: block; }
@@ -117,9 +128,10 @@ class ApprovalPanel(Vertical):
     class Left(Message):
         """The reason field was closed: the keyboard goes back to the editor."""
 
-    def __init__(self, *, clock: Callable[[], float] | None = None) -> None:
+    def __init__(self, *, clock: Callable[[], float] | None = None, root: str = "") -> None:
         super().__init__(id="approval")
         self._clock = clock
+        self._root = root
         self._asked: ApprovalAsked | None = None
         self._gate = KeyGate()
         self._called = False
@@ -163,6 +175,10 @@ class ApprovalPanel(Vertical):
         self._show_keys()
         self.call_after_refresh(self._painted, asked.call_id)
 
+    def fit(self, rows: int) -> None:
+        """Leave the question so many rows of the screen: what would run scrolls, the keys are always in view."""
+        self.query_one("#question-scroll", VerticalScroll).styles.max_height = max(2, rows - 4)
+
     def close(self, call_id: str) -> None:
         """Take the question away, if it is this one."""
         if self._asked is not None and self._asked.call_id == call_id:
@@ -198,8 +214,8 @@ class ApprovalPanel(Vertical):
         match key:
             case "y":
                 self._decide(allowed=True)
-            case "a" if asked.suggestions:
-                self._decide(allowed=True, rule=asked.suggestions[0])
+            case "a" | "b" if _RULE_KEYS.index(key) < len(asked.suggestions):
+                self._decide(allowed=True, rule=asked.suggestions[_RULE_KEYS.index(key)])
             case "n":
                 self.add_class("-reason")
                 field = self.query_one("#question-reason", Input)
@@ -268,7 +284,7 @@ class ApprovalPanel(Vertical):
 
     def _show_keys(self) -> None:
         if self._asked is not None:
-            keys = question_keys(self._asked, ready=self.ready, drafting=self._drafting)
+            keys = question_keys(self._asked, ready=self.ready, drafting=self._drafting, root=self._root)
             self.query_one("#question-keys", Static).update(keys)
 
     def _now(self) -> float:

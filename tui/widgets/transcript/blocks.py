@@ -378,7 +378,8 @@ _REASONS: dict[str, str] = {
 def _settled(entry_id: str, body: Settled, level: Level) -> EndBlock:
     told = body.stop is not None and not body.stop.is_complete
     quiet = body.reason in ("answered", "handoff") or told
-    return EndBlock(entry_id, _REASONS.get(body.reason, body.reason), body.detail, level, quiet)
+    detail = "" if body.reason in ("handoff", "aborted") else body.detail  # their words say it all
+    return EndBlock(entry_id, _REASONS.get(body.reason, body.reason), detail, level, quiet)
 
 
 def _checkpoint(entry_id: str, body: Checkpoint, level: Level) -> CheckpointBlock:

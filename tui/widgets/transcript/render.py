@@ -55,6 +55,8 @@ MAX_ROWS = 4_000
 MAX_OUTPUT = 400_000
 """Characters of output that are looked at, from the end."""
 THINKING_TAIL = 4
+_TOLD_BY_HEAD = frozenset({"read", "write", "edit", "ls", "self_compact"})
+"""Tools of which the first row says enough while they are folded and went well."""
 
 _MARKS = {
     "thread": ("│", "|"),
@@ -182,7 +184,7 @@ def _thinking(block: ThinkingBlock, width: int, look: Look, *, folded: bool) -> 
     text = sanitise(block.text, cr="newline").strip("\n")
     lines = text.count("\n") + 1
     sign = _fold_sign(look, folded=folded)
-    title = Row((Segment(f"{sign} thinking", theme.thinking), Segment(f"  {lines:,} lines", theme.dim)))
+    title = Row((Segment(f"{sign} thinking", theme.thinking), Segment(f"  {_counted(lines)}", theme.dim)))
     rows = [title] if folded else [title, *wrap([(text, theme.thinking)], width - GUTTER)]
     return answer_frame(rows, block.level, look)
 
@@ -241,12 +243,17 @@ def thinking_live(recent: str, lines: int, width: int, look: Look, level: Level)
     title = Row(
         (
             Segment(f"{_fold_sign(look, folded=False)} thinking", theme.thinking),
-            Segment(f"  {lines:,} lines", theme.dim),
+            Segment(f"  {_counted(lines)}", theme.dim),
         )
     )
     text = sanitise(recent, cr="newline").strip("\n")
     rows = wrap([(text, theme.thinking)], width - GUTTER)[-THINKING_TAIL:] if text else []
     return answer_frame([title, *rows], level, look)
+
+
+def _counted(lines: int, which: str = "") -> str:
+    """Return `1 line`, `2 more lines`."""
+    return f"{lines:,} {which}line{'' if lines == 1 else 's'}"
 
 
 def _fold_sign(look: Look, *, folded: bool) -> str:
@@ -277,7 +284,7 @@ def _tool(block: ToolBlock, width: int, look: Look, *, folded: bool, progress: s
     more: list[Row] = []
     if above:
         dots = "..." if look.ascii else "…"
-        more.append(Row((Segment(f"{dots} {above:,} {'earlier' if tail else 'more'} lines", look.theme.dim),)))
+        more.append(Row((Segment(f"{dots} {_counted(above, 'earlier ' if tail else 'more ')}", look.theme.dim),)))
     rows = [*more, *body] if tail else [*body, *more]
     head = indent(_tool_head(block, width - GUTTER - 1, look), _tool_gutter(block, look))
     return [*([indent(Row(()), bar)] if block.first else []), head, *[indent(row, blank) for row in rows]]
@@ -301,7 +308,7 @@ def _tool_body(block: ToolBlock, width: int, look: Look, *, folded: bool, progre
         limit = 4 * TAIL if folded else MAX_ROWS
         return rows[:limit], max(0, len(rows) - limit)
     output = progress if block.state in ("running", "waiting") else block.output
-    if folded and block.state == "ok" and block.name in ("read", "write", "edit", "ls"):
+    if folded and block.state == "ok" and block.name in _TOLD_BY_HEAD:
         return [], 0
     if _tail_first(block):
         return progress_rows(output, width, look, TAIL if folded else MAX_ROWS)
@@ -344,6 +351,8 @@ def _fit(text: str, width: int, look: Look) -> str:
 def argument_line(block: ToolBlock, limit: int) -> str:
     """Return the argument that says most, on one line: the command, the path, the pattern."""
     arguments = block.arguments
+    if block.name == "self_compact":
+        return ""  # the note has a block of its own
     if not arguments:
         return one_line(block.raw, limit)
     for key in ("command", "path", "pattern", "query"):
