@@ -103,7 +103,6 @@ class MainScreen(EarlyKeysScreen):
     def compose(self) -> ComposeResult:
         """Return the rows from top to bottom."""
         o, look = self.options, self.look
-        self.set_class(self.app.size.height >= _ROOMY, "-roomy")
         yield StartView(StartFacts(version=o.version, cwd=o.cwd, home=look.home))
         yield self.feed.transcript
         yield Banner()
