@@ -108,8 +108,10 @@ class Composer(Vertical):
         typed = self._menu.chosen or event.typed
         match parse(typed):
             case Typed() as command:
+                # Decided by what is seen, run with what was pasted: a chip's label is no task and no pin.
+                whole = command if self._menu.chosen else parse(self.editor.draft)
                 self.editor.accept(typed)
-                self.post_message(self.CommandTyped(command))
+                self.post_message(self.CommandTyped(whole if isinstance(whole, Typed) else command))
             case Unknown(word=word, near=near):
                 meant = f" Did you mean /{near[0]}?" if near else " /help lists them."
                 self.post_message(self.Noted(f"There is no command /{one_line(word, 40)}.{meant}"))
