@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.agent.support import bash, bodies, options, path_of, said, session, texts, until
+from tests.cli.support import ROOT
 from tests.support.provider import Call, Provider, Reply
 from tui.agent.events import ApprovalAsked, Said
 from tui.log.entries import Answer, Approved, Result, Settled, ToolStarted
@@ -176,3 +178,17 @@ async def test_the_tools_a_request_declares_never_change(tmp_path: Path) -> None
         assert [settled.reason for settled in bodies(await path_of(agent), Settled)] == ["answered"] * 2
     assert len(declared) == 4
     assert len(set(declared)) == 1
+
+
+async def test_a_tool_finds_its_own_start_in_the_log(tmp_path: Path) -> None:
+    """Another process reads what is durable while the tool runs: its start, and no result yet."""
+    reading = f"{sys.executable} -m tui log 2>&1"
+    environ = {"PATH": "/usr/bin:/bin", "CLEW_HOME": str(tmp_path / "home"), "PYTHONPATH": str(ROOT)}
+    async with (
+        Provider(Reply(calls=(bash(reading),)), DONE) as provider,
+        session(options(tmp_path, provider, environ=environ)) as (agent, _),
+    ):
+        assert await said(agent, "go") == "answered"
+        (found,) = bodies(await path_of(agent), Result)
+    kinds = [json.loads(line)["kind"] for line in found.message.text.splitlines() if line.startswith("{")]
+    assert kinds[-3:] == ["prompt", "answer", "tool_started"]
