@@ -17,17 +17,18 @@ from tui.settings import KEYS
 
 __all__ = ["COMMANDS", "RESERVED", "Arguments", "CommandArguments", "UsageError", "help_text", "parse", "version_text"]
 
-Command: TypeAlias = Literal["sessions", "log", "doctor", "models"]
+Command: TypeAlias = Literal["sessions", "log", "info", "doctor", "models"]
 COMMANDS: Mapping[str, str] = {
     "sessions": "list the sessions of this directory",
     "log": "print every entry of a session, one JSON object a line",
+    "info": "how full a session's context is, its thresholds and handoffs",
     "doctor": "check the sessions of this directory, or one",
     "models": "list the models that can be used",
 }
-RESERVED = ("run", "info", "export", "import")
+RESERVED = ("run", "export", "import")
 """Words kept for commands that come later."""
-_TAKES_ID = ("log", "doctor")
-_TAKES_JSON = ("sessions", "doctor", "models")
+_TAKES_ID = ("log", "info", "doctor")
+_TAKES_JSON = ("sessions", "info", "doctor", "models")
 
 _TOP = """\
 usage: clew [OPTIONS] [PROMPT]       open the app, with PROMPT sent at once
@@ -72,6 +73,8 @@ class CommandArguments(msgspec.Struct, frozen=True):
     json: bool = False
     cwd: str | None = None
     help: bool = False
+    flags: Mapping[str, str | None] = {}
+    """For `info`: the settings among the flags, unchecked, by field."""
 
 
 _OWN: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
@@ -112,9 +115,7 @@ def _parser() -> _Parser:
         parser.add_argument(*names, **how)
     for key in KEYS:
         if key.flag:
-            parser.add_argument(
-                key.option, metavar=key.metavar, dest=key.name, help=argparse.SUPPRESS if key.later else key.help
-            )
+            parser.add_argument(key.option, metavar=key.metavar, dest=key.name, help=key.help.replace("%", "%%"))
     for names, how in _OWN[-2:]:
         parser.add_argument(*names, **how)
     parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
@@ -161,15 +162,27 @@ def _command(words: list[str], literal: list[str], found: dict[str, Any], *, as_
         )
     if as_json and name not in _TAKES_JSON:
         raise UsageError(f"`clew {name}` has no --json: its lines are JSON already.")
+    flags = _flags(found) if name == "info" else {}
     if any(value not in (None, False) for option, value in found.items() if option not in ("cwd", "help")):
-        raise UsageError(f"`clew {name}` takes --json and --cwd, no other option.")
+        also = "settings, " if name == "info" else ""
+        raise UsageError(f"`clew {name}` takes {also}--json and --cwd, no other option.")
     return CommandArguments(
-        name=name, id=clean("".join(rest)), json=as_json, cwd=found["cwd"], help=bool(found["help"])
+        name=name,
+        id=clean("".join(rest)),
+        json=as_json,
+        cwd=found["cwd"],
+        help=bool(found["help"]),
+        flags={name: value for name, value in flags.items() if value is not None},
     )
 
 
+def _flags(found: dict[str, Any]) -> dict[str, str | None]:
+    """Take the settings out of what was found."""
+    return {key.name: _cleaned(found.pop(key.name)) for key in KEYS if key.flag}
+
+
 def _arguments(words: list[str], found: dict[str, Any]) -> Arguments:
-    flags = {key.name: _cleaned(found.pop(key.name)) for key in KEYS if key.flag}
+    flags = _flags(found)
     if found["print"] and words:
         raise UsageError("-p takes one PROMPT: put it in quotes.")
     chosen = [word for word, on in (("-c", found["newest"]), ("-r", found["resume"] is not None)) if on]

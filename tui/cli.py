@@ -73,9 +73,10 @@ def _run(argv: Sequence[str]) -> int:
 
 
 def _command(asked: CommandArguments) -> int:
-    from tui.console.commands import run_command
+    from tui.console.commands import CommandCall, run_command
 
-    return run_command(asked.name, asked.id, as_json=asked.json, own=places(os.environ), cwd=_directory(asked.cwd))
+    own, cwd = places(os.environ), _directory(asked.cwd)
+    return run_command(CommandCall(asked.name, own, cwd, asked.id, asked.json, asked.flags))
 
 
 def _directory(given: str | None) -> Path:
@@ -184,7 +185,8 @@ def _options(start: _Start) -> SessionOptions:
         approve=settings.approve if not resumed or "approve" in given else None,
         interactive=start.front == "app",
         environ=os.environ,
-        settings=settings,
+        settings=start.loaded.settings,
+        prompt_folders=(start.own.prompts,),
         instructions_home=start.own.config,
     )
 
@@ -218,4 +220,4 @@ def _headless(start: _Start, message: UserMessage) -> int:
         say(notice)
     sink = JsonSink() if start.asked.mode == "json" else TextSink()
     options = _options(start)
-    return int(run(Headless(options, message, sink, usage_note(options.settings) if start.asked.verbose else None)))
+    return int(run(Headless(options, message, sink, usage_note if start.asked.verbose else None)))

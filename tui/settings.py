@@ -33,6 +33,7 @@ __all__ = [
     "read_limited",
 ]
 
+CompactionWord: TypeAlias = Literal["self", "auto", "off"]
 ApproveMode: TypeAlias = Literal["ask", "edits", "all"]
 Value: TypeAlias = str | int
 Raw: TypeAlias = object
@@ -54,6 +55,11 @@ class Places(msgspec.Struct, frozen=True):
     """Sessions, trust, crash reports."""
     config: Path
     """`settings.toml`, themes, prompts."""
+
+    @property
+    def prompts(self) -> Path:
+        """Where the user's own `soft.md`, `warning.md` and `summary.md` may lie."""
+        return self.config / "prompts"
 
     @property
     def settings_file(self) -> Path:
@@ -83,12 +89,12 @@ class Settings(msgspec.Struct, frozen=True, omit_defaults=True):
     theme: str = ""
     bash_timeout: int | None = None
     """Seconds a command may run where the call names no limit."""
-    compaction: str | None = None
-    """The raw word, and below the raw thresholds: judged where they are used, together with the window."""
+    compaction: CompactionWord | None = None
     compact_soft_at: str | None = None
     compact_at: str | None = None
     compact_buffer: str | None = None
     compact_prompt: str | None = None
+    """Raw, like the thresholds above: judged where they are used, together with the window."""
     models: Mapping[str, ModelSettings] = {}
     explicit: frozenset[str] = frozenset()
     """Names set by flag or environment: these win over what is set for one model."""
@@ -121,8 +127,6 @@ class Key(msgspec.Struct, frozen=True):
     per_model: bool = False
     secret: bool = False
     """Never repeated in a message: it may carry a password by mistake."""
-    later: bool = False
-    """Kept for what is not built yet; not shown in the help."""
 
     @property
     def place(self) -> str:
@@ -237,11 +241,11 @@ KEYS = (
         path="bash.timeout",
         flag=False,
     ),
-    Key("compaction", _raw, "self, auto or off", "MODE", flag=False, later=True),
-    Key("compact_soft_at", _raw, "where guidance begins", "N", per_model=True, later=True),
-    Key("compact_at", _raw, "where the handoff is asked for", "N", per_model=True, later=True),
-    Key("compact_buffer", _raw, "what is kept above that", "N", per_model=True, later=True),
-    Key("compact_prompt", _text, "the guidance itself", "TEXT", per_model=True, later=True),
+    Key("compaction", _one_of("self", "auto", "off"), "self, auto or off", "MODE", flag=False),
+    Key("compact_soft_at", _raw, "where the agent is told: 90000, 90k or 60%", "N", per_model=True),
+    Key("compact_at", _raw, "where it is told to hand over: tokens or a share of the window", "N", per_model=True),
+    Key("compact_buffer", _raw, "how far above that tools stop until it has", "N", per_model=True),
+    Key("compact_prompt", _text, "the instruction for summaries, word for word", "TEXT", per_model=True),
 )
 _BY_PLACE = {key.place: key for key in KEYS}
 _TABLES = {place.partition(".")[0] for place in _BY_PLACE if "." in place} | {"models"}

@@ -23,6 +23,7 @@ from tui.agent.events import (
     ToolProgress,
     UsageChanged,
 )
+from tui.context.thresholds import Thresholds
 from tui.headless.events import end_line, event_line, session_line
 from tui.headless.notes import ending_note, notes, usage_note
 from tui.headless.outcome import Ended, Exchanged, Exit, Opened, status_of
@@ -30,7 +31,6 @@ from tui.log.entries import Answer, Body, Entry, Notice, Prompt, Result, Settled
 from tui.log.jsonl import as_line, entry_object
 from tui.messages import AssistantMessage, StopReason, Text, ToolCall, ToolResult, UserMessage
 from tui.models.base import ModelInfo
-from tui.settings import Settings
 from tui.tools.base import Effect, Preview
 
 NASTY = "\x1b]52;c;YQ==\x07\x9b2J\x85\u2028\x7f\r\n\ttext ✓"
@@ -173,7 +173,9 @@ def test_the_reason_is_always_shown_where_there_is_no_answer() -> None:
 
 
 def test_the_context_is_shown_as_the_bar() -> None:
-    note = usage_note(Settings())
-    assert note(UsageChanged(8_000, 1_000, 20_000, "reported")).endswith("40% 8,000 of 20,000 tokens, reported")
-    assert "?%" in note(UsageChanged(None, 0, 20_000, "unknown"))
-    assert note(UsageChanged(1, 0, 20_000, "estimated")).isascii()
+    limits = Thresholds(20_000, 12_000, 14_000, 16_000, 18_000)
+    usage = UsageChanged(8_000, 1_000, 20_000, "reported", thresholds=limits)
+    assert usage_note(usage) == "[#=======---~-!-|----] 40% 8,000 of 20,000 tokens, reported"
+    assert "?%" in usage_note(UsageChanged(None, 0, 20_000, "unknown", thresholds=limits))
+    assert usage_note(UsageChanged(1, 0, 20_000, "estimated")).isascii()
+    assert usage_note(UsageChanged(1, 0, 20_000, "estimated", problem="It is wrong.")).endswith("It is wrong.")

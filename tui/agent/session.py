@@ -35,14 +35,13 @@ from tui.agent.reopening import Reopening
 from tui.agent.requests import RequestBuilder
 from tui.agent.summariser import Summariser
 from tui.agent.toolrun import ToolRunner, ToolRunnerParts, progress_sink
-from tui.context.gate import CompactionMode
 from tui.context.info import context_info
 from tui.context.thresholds import Given
 from tui.log import LogError, MemorySession, SessionLog, Store
 from tui.log.entries import ApprovalMode, Body, ModelChosen, Prompt, Started
 from tui.messages import Json, clean
-from tui.models.base import Model
-from tui.models.factory import ModelChoice, reopened, with_server_window
+from tui.models.base import AuthFailed, Model
+from tui.models.factory import ModelChoice, open_model, reopened, with_server_window
 from tui.models.keys import KEY_ORIGINS
 from tui.settings import Settings
 from tui.tools.base import ToolContext
@@ -50,7 +49,7 @@ from tui.tools.permissions import Rule, RuleError, add_rule, decide, load_rules
 from tui.tools.registry import standard_tools
 from tui.tools.session_tools import session_tools
 
-__all__ = ["SessionOptions", "open_session"]
+__all__ = ["SessionOptions", "inspect_session", "open_session"]
 
 
 class SessionUnusable(LogError):
@@ -120,6 +119,29 @@ async def open_session(options: SessionOptions, *, report: Report = _silent) -> 
                 group.cancel_scope.cancel()
 
 
+@asynccontextmanager
+async def inspect_session(options: SessionOptions) -> AsyncGenerator[Agent]:
+    """Open the session `options.session_id` only to look at it; raises as `open_session` does.
+
+    Nothing is written, nothing runs, no model is asked and no lease is taken; a key is not needed.
+    """
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(await Store.open(options.home, options.cwd, read_only=True))
+        log = await store.session(options.session_id, write=False)
+        stack.push_async_callback(log.close)
+        broadcast = Broadcast()
+        stack.callback(broadcast.close)
+        journal = Journal(log, await load_branch(log), broadcast.emit)
+        choice = _choice(options, journal.branch)
+        try:
+            model = await with_server_window(choice, options.environ)
+        except AuthFailed:  # what is known of a model does not depend on its key
+            model = open_model(choice, options.environ, lookup=lambda _origin: "no key")
+        agent = _Assembly(options, journal, broadcast).agent(model)
+        stack.push_async_callback(agent.close)
+        yield agent
+
+
 async def _open_log(options: SessionOptions, stack: AsyncExitStack, report: Report) -> SessionLog:
     if not options.persist:
         memory = MemorySession(str(options.cwd))
@@ -147,11 +169,6 @@ def _choice(options: SessionOptions, branch: Branch) -> ModelChoice:
         return ModelChoice(settings.provider, settings.model, settings.base_url, settings.window)
     own = entry.body
     return reopened(ModelChoice(own.provider, own.model, own.base_url, own.window or None))
-
-
-def compaction_mode(word: str | None) -> CompactionMode:
-    """Return the mode a settings word means; any other word is the default, as the settings check says."""
-    return word if word in ("auto", "off") else "self"
 
 
 def _given(options: SessionOptions, model: str) -> Given:
@@ -290,7 +307,7 @@ class _Assembly:
                 emit=self._broadcast.emit,
                 say=lambda text: self._broadcast.emit(Said(text)),
                 returns=self._options.interactive,
-                mode=compaction_mode(settings.compaction),
+                mode=settings.compaction or "self",
                 folders=self._options.prompt_folders,
             )
         )

@@ -199,7 +199,9 @@ def info_rows(facts: InfoFacts) -> list[tuple[str, str]]:
         ("as given", _given(facts.given)),
     ]
     if facts.projected is not None:
-        rows.append(("after a checkpoint", f"about {_share(facts.projected, usage.window)}"))
+        gains = facts.projected < (usage.estimate if usage.tokens is None else usage.tokens)
+        share = _share(facts.projected, usage.window)
+        rows.append(("after a checkpoint", f"at most {share}" if gains else "no smaller: nothing to compact yet"))
     rows += [("compaction", facts.mode), *_handoff_rows(facts)]
     rows += [(f"{name} template", source) for name, source in facts.templates]
     rows += [("model", f"{facts.model.id} ({facts.model.provider})")]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import anyio
@@ -19,15 +21,21 @@ class CommandCall(msgspec.Struct, frozen=True):
     """A sub-command and what it works on."""
 
     name: str
-    home: Path
+    own: Places
     cwd: Path
     id: str = ""
     as_json: bool = False
+    flags: Mapping[str, str | None] = {}
+    """The settings among the flags, unchecked, by field."""
+
+    @property
+    def home(self) -> Path:
+        """The user's data folder."""
+        return self.own.data
 
 
-def run_command(name: str, wanted: str, *, as_json: bool, own: Places, cwd: Path) -> int:
-    """Run the sub-command `name`; return its exit status."""
-    call = CommandCall(name, own.data, cwd, wanted, as_json)
+def run_command(call: CommandCall) -> int:
+    """Run a sub-command; return its exit status."""
     try:
         return anyio.run(_run, call)
     except LogError as error:
@@ -50,6 +58,11 @@ async def _run(call: CommandCall) -> int:
             from tui.console.doctor import show_checks
 
             return await show_checks(call.home, call.cwd, call.id, as_json=call.as_json)
+        case "info":
+            from tui.console.info import InfoCall, show_info
+
+            info = InfoCall(call.own, call.cwd, call.id, call.flags, os.environ)
+            return await show_info(info, as_json=call.as_json)
         case _:
             from tui.console.models import show_models
 

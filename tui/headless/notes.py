@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from tui.agent.events import AgentEvent, EntryAdded, Failed, RetryWaiting, UsageChanged
-from tui.context.bar import bar_text
-from tui.context.thresholds import Given, Thresholds, resolve
-from tui.log.entries import Answer, Notice, Result, Settled
+from tui.agent.events import AgentEvent, EntryAdded, Failed, RetryWaiting, Said, UsageChanged
+from tui.context.bar import bar_text, short_count
+from tui.log.entries import Answer, Checkpoint, Notice, Result, Settled
 from tui.messages import ToolCall
 from tui.plain import plain_line
-from tui.settings import Settings
 
 __all__ = ["ending_note", "notes", "usage_note"]
 
@@ -24,6 +20,8 @@ def notes(event: AgentEvent) -> list[str]:
             return [plain_line(f"retry {attempt} of {of} in {seconds:.0f} s: {reason}")]
         case Failed(message=message):
             return [plain_line(message)]
+        case Said(text=text):
+            return [plain_line(text)]
         case _:
             return []
 
@@ -34,11 +32,18 @@ def _entry_notes(body: object) -> list[str]:
             return [_call_note(call) for call in message.calls]
         case Notice(text=text):
             return [plain_line(text)]
+        case Checkpoint() as checkpoint:
+            return [_checkpoint_note(checkpoint)]
         case Result(message=result, refused=refused) if refused or result.is_error:
             word = f"{result.name} {'refused' if refused else 'failed'}"
             return [plain_line(f"{word}: {result.text}")]
         case _:
             return []
+
+
+def _checkpoint_note(checkpoint: Checkpoint) -> str:
+    before = "?" if checkpoint.tokens_before is None else short_count(checkpoint.tokens_before)
+    return f"checkpoint ({checkpoint.origin}): {before} to {short_count(checkpoint.tokens_after)} tokens"
 
 
 def _call_note(call: ToolCall) -> str:
@@ -55,16 +60,9 @@ def ending_note(settled: Settled) -> str:
     return plain_line(f"{settled.reason}: {detail}")
 
 
-def usage_note(settings: Settings) -> Callable[[UsageChanged], str]:
-    """Return what says how full the context is: the bar in its exact text form, and the figures."""
-    given = Given(
-        settings.compact_soft_at, settings.compact_at, settings.compact_buffer, prompt=settings.compact_prompt
-    )
-
-    def note(usage: UsageChanged) -> str:
-        found = resolve(given, usage.window)
-        bar = bar_text(usage.tokens, usage.cached, usage.window, found if isinstance(found, Thresholds) else None)
-        count = "unknown" if usage.tokens is None else f"{usage.tokens:,}"
-        return f"{bar} {count} of {usage.window:,} tokens, {usage.source}"
-
-    return note
+def usage_note(usage: UsageChanged) -> str:
+    """Return how full the context is: the bar in its exact text form, and the figures."""
+    bar = bar_text(usage.tokens, usage.cached, usage.window, usage.thresholds)
+    count = "unknown" if usage.tokens is None else f"{usage.tokens:,}"
+    trouble = f"; {usage.problem}" if usage.problem else ""
+    return plain_line(f"{bar} {count} of {usage.window:,} tokens, {usage.source}{trouble}", 1_000)

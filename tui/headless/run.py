@@ -55,6 +55,8 @@ class _Run:
         self._exchanged = Exchanged()
         self._usage: UsageChanged | None = None
         self._gone = False
+        self._pending = ""
+        """How to go on with a handoff that was left; empty where none was."""
 
     async def main(self) -> Exit:
         """Return the exit status."""
@@ -72,6 +74,8 @@ class _Run:
         status = status_of(settled, refused=self._exchanged.refused)
         if self._usage is not None and self._call.usage is not None:
             say(self._call.usage(self._usage))
+        if self._pending:
+            say(self._pending)
         self._write(lambda: self._call.sink.end(Ended(status, settled, self._exchanged.text)))
         return Exit.ERROR if self._gone else status
 
@@ -102,7 +106,9 @@ class _Run:
                     break
             if self._gone:
                 await agent.interrupt()
-            return await agent.settled()
+            settled = await agent.settled()
+            self._pending = pending_note(agent, persisted=options.persist)
+            return settled
 
     def _see(self, agent: Agent, event: AgentEvent) -> None:
         self._exchanged.see(event)
@@ -121,6 +127,17 @@ class _Run:
         except BrokenPipeError:
             self._gone = True
             say(_GONE)
+
+
+def pending_note(agent: Agent, *, persisted: bool) -> str:
+    """Return how to go on with a handoff that is left in the middle; empty where none is."""
+    if not agent.compaction.locked:
+        return ""
+    if not persisted:
+        return "A handoff is left unfinished, and with --no-session nothing of it is kept."
+    waits = f" {len(agent.queue)} waiting messages are kept." if agent.queue else ""
+    name = agent.session_id
+    return f"The handoff and its note are kept.{waits} Go on: clew -r {name}  Look at it: clew info {name}"
 
 
 def _flat(group: BaseExceptionGroup[Exception]) -> Iterator[Exception]:
