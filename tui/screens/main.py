@@ -75,20 +75,8 @@ _BUSY: tuple[Hint, ...] = (("Esc", "stop"), ("Enter", "steer"), ("Ctrl+T", "then
 _ROOMY = 24
 
 
-class MainScreen(EarlyKeysScreen):
-    """Everything a session shows, and where keys become requests."""
-
-    BINDINGS: ClassVar[list[BindingType]] = SCREEN_BINDINGS
-    DEFAULT_CSS = """
-    MainScreen { layout: vertical; background: $clew-background; color: $clew-text; overflow: hidden; }
-    MainScreen Transcript { height: 1fr; display: none; }
-    MainScreen.-roomy StatusLine { margin-top: 1; }
-    MainScreen.-talking Transcript { display: block; }
-    MainScreen.-talking StartView { display: none; }
-    """
-
-    class QuitAsked(Message):
-        """The person wants to leave."""
+class SessionView(EarlyKeysScreen):
+    """Shows what a session tells, and passes on what its widgets ask for."""
 
     def __init__(self, options: AppOptions, look: Look) -> None:
         super().__init__()
@@ -161,7 +149,7 @@ class MainScreen(EarlyKeysScreen):
         line.show(advance(line.status, event, self.options.clock()))
         match event:
             case EntryAdded(entry=entry):
-                self._entry(entry)
+                _show_entry(self, entry)
             case ApprovalAsked():
                 self.query_one(ApprovalPanel).ask(event, drafting=bool(self.editor.text))
             case ApprovalClosed(call_id=call_id):
@@ -171,8 +159,10 @@ class MainScreen(EarlyKeysScreen):
             case QueueReturned(texts=texts):
                 self.editor.give_back(texts)
             case UsageChanged():
-                self._bar(event)
-                self._doubt(event.problem)
+                _show_bar(self, event)
+                if event.problem not in ("", self._problem):
+                    self.note(event.problem)  # why the levels or the reported usage cannot be used: said once
+                self._problem = event.problem
             case Failed(message=message):
                 self.query_one(Banner).say(
                     f"{message} Nothing after this is saved; what is here can be copied.", "error"
@@ -183,19 +173,6 @@ class MainScreen(EarlyKeysScreen):
         if isinstance(event, EntryAdded) and isinstance(event.entry.body, Checkpoint) and self.link is not None:
             self.link.do(self.feed.read_words)
         self.query_one(KeyHints).show(_BUSY if self.busy else _IDLE)
-
-    def _entry(self, entry: Entry) -> None:
-        """Show what an entry changes beside the transcript."""
-        if isinstance(entry.body, Prompt):
-            self.add_class("-talking")
-        elif isinstance(entry.body, Checkpoint | Handoff) and self.link is not None:
-            self._bar(self.link.agent.usage)  # after a checkpoint it is unknown; a failed handoff is red
-
-    def _bar(self, usage: UsageChanged) -> None:
-        agent = self.link.agent if self.link is not None else None
-        failed = agent is not None and agent.compaction.state.phase == "failed"
-        model = agent.model_info.id if agent is not None else ""
-        self.query_one(ContextBar).show(bar_state(usage, model, failed=failed))
 
     def note(self, text: str) -> None:
         """Show a word in the status line until the next key."""
@@ -210,12 +187,6 @@ class MainScreen(EarlyKeysScreen):
         line = self.query_one(StatusLine)
         line.show(msgspec.structs.replace(line.status, phase="stopped", detail="", note=""))
         self.query_one(Banner).say(f"The session could not be opened. {message} Ctrl+D quits.", "error")
-
-    def _doubt(self, problem: str) -> None:
-        """Say once why the levels or the reported usage cannot be used."""
-        if problem and problem != self._problem:
-            self.note(problem)
-        self._problem = problem
 
     # The keyboard's side.
 
@@ -277,7 +248,21 @@ class MainScreen(EarlyKeysScreen):
         line = self.query_one(StatusLine)
         line.show(msgspec.structs.replace(line.status, below=event.count))
 
-    # Actions.
+
+class MainScreen(SessionView):
+    """Everything a session shows, and where keys become requests."""
+
+    BINDINGS: ClassVar[list[BindingType]] = SCREEN_BINDINGS
+    DEFAULT_CSS = """
+    MainScreen { layout: vertical; background: $clew-background; color: $clew-text; overflow: hidden; }
+    MainScreen Transcript { height: 1fr; display: none; }
+    MainScreen.-roomy StatusLine { margin-top: 1; }
+    MainScreen.-talking Transcript { display: block; }
+    MainScreen.-talking StartView { display: none; }
+    """
+
+    class QuitAsked(Message):
+        """The person wants to leave."""
 
     def action_stop(self) -> None:
         """Refuse an open question, and stop what runs."""
@@ -318,3 +303,18 @@ class MainScreen(EarlyKeysScreen):
     def action_redraw(self) -> None:
         """Paint everything again (something else wrote to the terminal)."""
         self.refresh(layout=True, repaint=True)
+
+
+def _show_entry(screen: SessionView, entry: Entry) -> None:
+    """Show what an entry changes beside the transcript."""
+    if isinstance(entry.body, Prompt):
+        screen.add_class("-talking")
+    elif isinstance(entry.body, Checkpoint | Handoff) and screen.link is not None:
+        _show_bar(screen, screen.link.agent.usage)  # after a checkpoint it is unknown; a failed handoff is red
+
+
+def _show_bar(screen: SessionView, usage: UsageChanged) -> None:
+    agent = screen.link.agent if screen.link is not None else None
+    failed = agent is not None and agent.compaction.state.phase == "failed"
+    model = agent.model_info.id if agent is not None else ""
+    screen.query_one(ContextBar).show(bar_state(usage, model, failed=failed))
