@@ -111,7 +111,8 @@ def test_options_of_the_contract() -> None:
 def test_help_names_every_option_and_command() -> None:
     shown = help_text()
     options = (
-        "--print --mode --continue --resume --no-session --model --provider --base-url --window --approve --cwd --theme "
+        "--print --mode --continue --resume --no-session --model --provider --base-url --window --approve --cwd "
+        "--theme "
         "--compact-soft-at --compact-at --compact-buffer --compact-prompt"
     )
     for word in (*options.split(), "--verbose", "--version", *COMMANDS, "130"):
