@@ -10,6 +10,8 @@ import asyncio
 import os
 import re
 import tempfile
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from textual.pilot import Pilot
@@ -18,14 +20,19 @@ from tests.app.waiting import until
 from tui import __version__
 from tui.agent.session import SessionOptions
 from tui.app import ClewApp
-from tui.log.entries import Settled
+from tui.context.bar import tone_of
+from tui.log.entries import Checkpoint, Settled
 from tui.models.factory import ModelChoice
 from tui.resources import themes_folder
 from tui.screens.options import AppOptions
 from tui.widgets.approval import ApprovalPanel
+from tui.widgets.context_bar import ContextBar
 
 FOLDER = Path(__file__).resolve().parent.parent / "screenshots"
 SIZE = (110, 34)
+SMALL = 8_000
+"""Tokens of a context that is soon full."""
+FILLING = ("What is in this project?", "Where is total defined?", "Where is price defined?", "Where is Decimal used?")
 FILES = {
     "README.md": "# shop\n\nPrices, discounts and receipts for a small shop.\n",
     "shop/prices.py": (
@@ -78,37 +85,64 @@ class Camera:
         await until(self._pilot, over, "the end of the exchange")
         await self._pilot.pause()
 
+    @property
+    def tone(self) -> str:
+        """The level the bar shows."""
+        state = self._app.main.query_one(ContextBar).state
+        return tone_of(state.tokens, state.thresholds)
+
+    @property
+    def handed_over(self) -> bool:
+        """Whether the session has handed over to itself."""
+        link = self._app.main.link
+        return link is not None and any(isinstance(e.body, Checkpoint) for e in link.agent.branch)
+
+    async def rest(self) -> None:
+        """Wait until nothing runs any more."""
+        await until(self._pilot, lambda: not self._app.main.busy, "the rest")
+        await self._pilot.pause()
+
     async def press(self, *keys: str) -> None:
         """Press keys."""
         await self._pilot.press(*keys)
         await self._pilot.pause()
 
 
-def options(base: Path) -> AppOptions:
-    """Make the project and return the options to open it with."""
+def options(base: Path, *, theme: str = "", window: int | None = None) -> AppOptions:
+    """Make the project and return the options to open it with. `window`: tokens of the rehearsal's context."""
     project = base / "shop"
     for name, text in FILES.items():
         path = project / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     environ = {**ENVIRON, "HOME": str(base)}
-    session = SessionOptions(home=base / "data", cwd=project, choice=ModelChoice("rehearsal"), environ=environ)
+    choice = ModelChoice("rehearsal", window=window)
+    session = SessionOptions(home=base / "data", cwd=project, choice=choice, environ=environ)
     return AppOptions(
         session=lambda: session,
         cwd=project,
         version=__version__,
+        theme=theme,
         theme_folders=(themes_folder(),),
         environ=environ,
     )
 
 
-async def shoot(base: Path) -> None:
-    """Take all pictures."""
-    app = ClewApp(options(base))
+@asynccontextmanager
+async def opened(made: AppOptions) -> AsyncGenerator[Camera]:
+    """Open the app and leave it again."""
+    app = ClewApp(made)
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: app.main.link is not None)
-        camera = Camera(app, pilot)
         await pilot.pause()
+        yield Camera(app, pilot)
+        app.leave()
+        await until(pilot, lambda: app.main.link is None)
+
+
+async def shoot_session(base: Path) -> None:
+    """The first screens: a start, an answer, a question, the change, help."""
+    async with opened(options(base)) as camera:
         camera.take("start")
         await camera.say("What is in this project?")
         await camera.settled(1)
@@ -122,14 +156,39 @@ async def shoot(base: Path) -> None:
         await camera.press("f1")
         camera.take("help")
         await camera.press("escape")
-        app.leave()
-        await until(pilot, lambda: app.main.link is None)
+
+
+async def shoot_levels(base: Path) -> None:
+    """A small window that fills: the bar and the thread at each level, and the session handing over to itself."""
+    async with opened(options(base, window=SMALL)) as camera:
+        seen = {"normal"}
+        for prompt in FILLING * 5:
+            await camera.say(prompt)
+            await camera.rest()
+            if camera.handed_over:
+                await camera.press("pageup")
+                camera.take("handoff")
+                return
+            if camera.tone not in seen:
+                seen.add(camera.tone)
+                camera.take(f"level-{camera.tone}")
+        raise AssertionError(f"the context was never full: {sorted(seen)}")
+
+
+async def shoot_themes(base: Path) -> None:
+    """One answer in each theme."""
+    for theme in sorted(path.stem for path in themes_folder().glob("*.toml")):
+        async with opened(options(base, theme=theme)) as camera:
+            await camera.say("Where is total defined?")
+            await camera.rest()
+            camera.take(f"theme-{theme}")
 
 
 def main() -> None:
-    """Take all pictures in a folder that is thrown away."""
-    with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(shoot(Path(folder)))
+    """Take all pictures, each session in a folder that is thrown away."""
+    for shoot in (shoot_session, shoot_levels, shoot_themes):
+        with tempfile.TemporaryDirectory() as folder:
+            asyncio.run(shoot(Path(folder)))
 
 
 if __name__ == "__main__":

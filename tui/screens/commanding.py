@@ -49,7 +49,8 @@ def run_command(screen: MainScreen, command: Typed, powers: Powers) -> None:
     """Run a command."""
     match command.name:
         case "help":
-            powers.read(TextPage("Help", help_content((("Everywhere", SCREEN_BINDINGS), ("Editor", EDITOR_BINDINGS)))))
+            groups = (("Everywhere", SCREEN_BINDINGS), ("Editor", EDITOR_BINDINGS))
+            powers.read(TextPage("Help", lambda width: help_content(groups, width=width)))
         case "new":
             powers.renew()
         case "model":

@@ -187,4 +187,5 @@ async def _info(screen: MainScreen, agent: Agent, pages: Pages) -> None:
     more = [("approval", agent.approval), ("saved", "yes" if agent.writable else "no: read-only")]
     if agent.usage.cost:
         more.append(("cost", f"${agent.usage.cost:.4f}"))
-    pages.read(TextPage("Context", info_content([*info_rows(facts), *more])))
+    rows = [*info_rows(facts), *more]
+    pages.read(TextPage("Context", lambda width: info_content(rows, width)))

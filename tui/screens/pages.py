@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -25,7 +26,7 @@ _CSS = """
 
 
 class TextPage(ModalScreen[None]):
-    """A page of text."""
+    """A page of text. Its body is made for the width it gets."""
 
     DEFAULT_CSS = _CSS.format(name="TextPage")
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -36,16 +37,33 @@ class TextPage(ModalScreen[None]):
         Binding("pagedown,space", "scroll(15)", "Page down", show=False, id="page.page_down"),
     ]
 
-    def __init__(self, title: str, body: Content) -> None:
+    def __init__(self, title: str, body: Callable[[int], Content]) -> None:
         super().__init__()
         self._title = title
         self._body = body
+        self._shown = Static("", markup=False)
+        self._width = 0
 
     def compose(self) -> ComposeResult:
         """Title and body, which scrolls."""
         with VerticalScroll(classes="page", can_focus=False):
             yield Static(Content(self._title), classes="page-title", markup=False)
-            yield Static(self._body, markup=False)
+            yield self._shown
+
+    def on_mount(self) -> None:
+        """Show the text once its width is known, and again when that changes."""
+        self.call_after_refresh(self._fill)
+
+    def on_resize(self) -> None:
+        """Fit the text to the new width."""
+        self.call_after_refresh(self._fill)
+
+    def _fill(self) -> None:
+        # Two cells are left for the scrollbar, so that its coming changes nothing.
+        width = self.query_one(VerticalScroll).size.width - 2
+        if width > 0 and width != self._width:
+            self._width = width
+            self._shown.update(self._body(width))
 
     def action_scroll(self, rows: int) -> None:
         """Scroll by rows."""

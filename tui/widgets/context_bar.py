@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from textual import events
 from textual.content import Content
 from textual.widget import Widget
@@ -17,6 +19,7 @@ _TONES: dict[Tone, str] = {
     "warning": "$clew-warning",
     "hard": "$clew-hard",
 }
+_CACHED = {tone: f"{tone}-cached" for tone in ("$clew-soft", "$clew-warning", "$clew-hard")}
 _ROLES: dict[Role, str] = {
     "cached": "$clew-cached",
     "free": "$clew-line",
@@ -33,18 +36,23 @@ _ROLES: dict[Role, str] = {
 def bar_content(state: BarState, width: int, *, plain: bool = False) -> Content:
     """Return the row, `width` cells wide. `plain` uses characters alone, for ASCII and for no colours."""
     tone = _TONES[tone_of(state.tokens, state.thresholds, failed=state.failed)]
+    # What is cached has the colour of the level too, but weaker: one bar, not two.
+    colours: dict[Role, str] = {**_ROLES, "used": tone, "cached": _CACHED.get(tone, _ROLES["cached"])}
     return Content.assemble(
-        *((span.text, _style(span, tone, plain=plain)) for span in row(width, state, ascii_only=plain))
+        *((span.text, _style(span, colours, plain=plain)) for span in row(width, state, ascii_only=plain))
     )
 
 
-def _style(span: Span, tone: str, *, plain: bool) -> str:
-    front = tone if span.fg == "used" else _ROLES.get(span.fg, "")
-    if span.fg in ("soft", "warning", "hard"):
+def _style(span: Span, colours: Mapping[Role, str], *, plain: bool) -> str:
+    front = colours.get(span.fg, "")
+    marks = span.fg in ("soft", "warning", "hard")
+    if marks and not plain and span.bg in ("used", "cached"):
+        front = "$clew-background"  # a mark that was passed must not have the colour of what lies behind it
+    if marks:
         front = f"bold {front}"
     if plain or span.bg == "gap":
         return front
-    back = tone if span.bg == "used" else _ROLES.get(span.bg, "")
+    back = colours.get(span.bg, "")
     return f"{front} on {back}" if front and back else front
 
 

@@ -81,10 +81,12 @@ class ThemeFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def _derived(self) -> dict[str, str]:
         c = self.chrome
+        levels = {"soft": c.soft, "warning": c.warning, "hard": c.hard}
         ansi = {"ansi-background": "ansi_default", "ansi-foreground": "ansi_default"}
         cursor = ansi if self.ansi else {"input-cursor-background": c.accent, "input-cursor-foreground": c.background}
         return {
             **cursor,
+            **{f"clew-{key}-cached": self._weaker(value) for key, value in levels.items()},
             "input-selection-background": c.selection,
             "screen-selection-background": c.selection,
             "scrollbar": c.line,
@@ -95,6 +97,10 @@ class ThemeFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             "scrollbar-background-active": c.background,
             "scrollbar-corner-color": c.background,
         }
+
+    def _weaker(self, colour: str) -> str:
+        """Return a colour nearer to the background; one of the terminal's own palette cannot be mixed."""
+        return colour if self.ansi else Color.parse(colour).blend(Color.parse(self.chrome.background), 0.4).hex
 
 
 def read_theme(path: Path) -> ThemeFile:

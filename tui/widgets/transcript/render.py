@@ -355,11 +355,11 @@ def argument_line(block: ToolBlock, limit: int) -> str:
         return ""  # the note has a block of its own
     if not arguments:
         return one_line(block.raw, limit)
-    for key in ("command", "path", "pattern", "query"):
+    for key in ("command", "pattern", "path", "query"):
         value = cast("object", arguments.get(key))
         if isinstance(value, str):
             rest = cast("object", arguments.get("path")) if key == "pattern" else None
-            return one_line(f"{value}  {rest}" if isinstance(rest, str) and rest else value, limit)
+            return one_line(f"{value}  {rest}" if isinstance(rest, str) and rest not in ("", ".") else value, limit)
     return one_line(", ".join(f"{key}={_value(value)}" for key, value in arguments.items()), limit)
 
 
