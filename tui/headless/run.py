@@ -135,7 +135,7 @@ def pending_note(agent: Agent, *, persisted: bool) -> str:
         return ""
     if not persisted:
         return "A handoff is left unfinished, and with --no-session nothing of it is kept."
-    waits = f" {len(agent.queue)} waiting messages are kept." if agent.queue else ""
+    waits = f" What waits is kept too ({len(agent.queue)})." if agent.queue else ""
     name = agent.session_id
     return f"The handoff and its note are kept.{waits} Go on: clew -r {name}  Look at it: clew info {name}"
 
