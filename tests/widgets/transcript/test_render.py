@@ -9,8 +9,10 @@ from tui.widgets.theme import DARK, ThemeError, TranscriptTheme, default_theme
 from tui.widgets.transcript.blocks import (
     AnswerBlock,
     Block,
+    Carried,
     CheckpointBlock,
     EndBlock,
+    NoteBlock,
     NoticeBlock,
     PromptBlock,
     ThinkingBlock,
@@ -109,7 +111,9 @@ def test_no_foreign_text_steers_the_terminal_or_breaks_the_frame(width: int, fol
         ToolBlock("d3", HOSTILE, HOSTILE, {}, raw=HOSTILE, state="refused", refused=HOSTILE),
         NoticeBlock("e", HOSTILE),
         EndBlock("f", HOSTILE, HOSTILE),
-        CheckpointBlock("g", HOSTILE, origin=HOSTILE),
+        CheckpointBlock("g", HOSTILE, origin=HOSTILE, figures=HOSTILE, parts=(Carried(HOSTILE, HOSTILE),)),
+        NoteBlock("i", HOSTILE),
+        NoteBlock("j", HOSTILE, delivered=True),
         UnknownBlock("h", HOSTILE, HOSTILE),
     ]
     for block in blocks:

@@ -219,7 +219,7 @@ def _carried(part: Carried, level: Level, width: int, look: Look) -> list[Row]:
     if text is None and part.reference is not None:
         text = f"[{part.reference.size:,} bytes in entry {one_line(part.reference.entry, 60)}]"
     words = sanitise((text or "").rstrip("\n"), cr="newline")
-    label = Row((Segment(one_line(part.label, 60), theme.strong),))
+    label = Row((Segment(_fit(one_line(part.label, 60), width - GUTTER, look), theme.strong),))
     return answer_frame([label, *wrap([(words or " ", theme.text)], width - GUTTER)], level, look)
 
 
