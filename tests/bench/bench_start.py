@@ -45,7 +45,7 @@ def start(argv: list[str], home: Path) -> tuple[float, Cost]:
         child.send(WORD.encode())
         seconds = child.read_until(lambda output: all(letter.encode() in output for letter in WORD))
         os.kill(child.pid, 15)
-        return seconds, child.wait()
+        return seconds, child.drain()  # read on: a program whose terminal is full cannot leave
 
 
 def pairs(count: int) -> list[tuple[tuple[float, Cost], tuple[float, Cost]]]:

@@ -102,7 +102,7 @@ class SessionView(EarlyKeysScreen):
 
     def on_resize(self, event: events.Resize) -> None:
         """Leave an empty row above the status line where there is room for it, and the question its share."""
-        self.set_class(event.size.height >= _ROOMY, "-roomy")
+        self.query_one(StatusLine).set_class(event.size.height < _ROOMY, "-tight")
         self.query_one(ApprovalPanel).fit(event.size.height * 6 // 10)
 
     def on_mount(self) -> None:
@@ -256,7 +256,6 @@ class MainScreen(SessionView):
     DEFAULT_CSS = """
     MainScreen { layout: vertical; background: $clew-background; color: $clew-text; overflow: hidden; }
     MainScreen Transcript { height: 1fr; display: none; }
-    MainScreen.-roomy StatusLine { margin-top: 1; }
     MainScreen.-talking Transcript { display: block; }
     MainScreen.-talking StartView { display: none; }
     """

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 from textual import events
-from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
@@ -98,6 +98,14 @@ def _diff_style(line: str) -> str:
     return {"+": "$clew-ok", "-": "$clew-hard", "@": "$clew-accent"}.get(line[:1], "$clew-dim")
 
 
+class _Parts(NamedTuple):
+    title: Static
+    body: Static
+    scroll: VerticalScroll
+    reason: Input
+    keys: Static
+
+
 class ApprovalPanel(Vertical):
     """Shows one question at a time and posts `Decided`."""
 
@@ -132,19 +140,14 @@ class ApprovalPanel(Vertical):
         super().__init__(id="approval")
         self._clock = clock
         self._root = root
+        self._rows = 14
+        self._parts: _Parts | None = None
+        """Made for the first question: the first frame of the program is there sooner without them."""
         self._asked: ApprovalAsked | None = None
         self._gate = KeyGate()
         self._called = False
         """The person turned to the panel on purpose (Tab), though a draft stands."""
         self._drafting = False
-
-    def compose(self) -> ComposeResult:
-        """Title, what would run, reason, keys."""
-        yield Static("", id="question-title", markup=False)
-        with VerticalScroll(id="question-scroll", can_focus=False):
-            yield Static("", id="question-body", markup=False)
-        yield Input(placeholder="why not? (Enter sends it, Esc goes back)", id="question-reason")
-        yield Static("", id="question-keys", markup=False)
 
     @property
     def asked(self) -> ApprovalAsked | None:
@@ -167,22 +170,39 @@ class ApprovalPanel(Vertical):
         self._called = False
         self._drafting = drafting
         self._gate = KeyGate(last_key=self._gate.last_key)
-        self.query_one("#question-title", Static).update(question_title(asked))
-        self.query_one("#question-body", Static).update(question_body(asked.preview))
-        self.query_one("#question-scroll", VerticalScroll).scroll_home(animate=False)
+        parts = self._made()
+        parts.title.update(question_title(asked))
+        parts.body.update(question_body(asked.preview))
+        parts.scroll.scroll_home(animate=False)
         self.remove_class("-reason")
         self.add_class("-open")
+        self.fit(self._rows)
         self._show_keys()
-        self.call_after_refresh(self._painted, asked.call_id)
+        self.call_after_refresh(self._mounted, asked.call_id)
+
+    def _made(self) -> _Parts:
+        if self._parts is None:
+            body = Static("", id="question-body", markup=False)
+            self._parts = _Parts(
+                title=Static("", id="question-title", markup=False),
+                body=body,
+                scroll=VerticalScroll(body, id="question-scroll", can_focus=False),
+                reason=Input(placeholder="why not? (Enter sends it, Esc goes back)", id="question-reason"),
+                keys=Static("", id="question-keys", markup=False),
+            )
+            self.mount(self._parts.title, self._parts.scroll, self._parts.reason, self._parts.keys)
+        return self._parts
 
     def fit(self, rows: int) -> None:
         """Leave the question so many rows of the screen: what would run scrolls, the keys are always in view."""
-        self.query_one("#question-scroll", VerticalScroll).styles.max_height = max(2, rows - 4)
+        self._rows = rows
+        if self._parts is not None:
+            self._parts.scroll.styles.max_height = max(2, rows - 4)
 
     def close(self, call_id: str) -> None:
         """Take the question away, if it is this one."""
         if self._asked is not None and self._asked.call_id == call_id:
-            if self.query_one("#question-reason", Input).has_focus:
+            if self._made().reason.has_focus:
                 self.post_message(self.Left())
             self._asked = None
             self.remove_class("-open", "-reason")
@@ -218,7 +238,7 @@ class ApprovalPanel(Vertical):
                 self._decide(allowed=True, rule=asked.suggestions[_RULE_KEYS.index(key)])
             case "n":
                 self.add_class("-reason")
-                field = self.query_one("#question-reason", Input)
+                field = self._made().reason
                 field.value = ""
                 field.focus()
             case "up" | "down" | "pageup" | "pagedown" | "home" | "end":
@@ -255,7 +275,7 @@ class ApprovalPanel(Vertical):
         self.post_message(self.Left())
 
     def _scroll(self, key: str) -> None:
-        body = self.query_one("#question-scroll", VerticalScroll)
+        body = self._made().scroll
         match key:
             case "up":
                 body.scroll_up(animate=False)
@@ -269,6 +289,11 @@ class ApprovalPanel(Vertical):
                 body.scroll_home(animate=False)
             case _:
                 body.scroll_end(animate=False)
+
+    def _mounted(self, call_id: str) -> None:
+        """Wait until the parts stand on the screen, then for the frame that shows them."""
+        there = self._made().keys.is_mounted
+        self.call_after_refresh(self._painted if there else self._mounted, call_id)
 
     def _painted(self, call_id: str) -> None:
         if self._asked is not None and self._asked.call_id == call_id:
@@ -285,7 +310,7 @@ class ApprovalPanel(Vertical):
     def _show_keys(self) -> None:
         if self._asked is not None:
             keys = question_keys(self._asked, ready=self.ready, drafting=self._drafting, root=self._root)
-            self.query_one("#question-keys", Static).update(keys)
+            self._made().keys.update(keys)
 
     def _now(self) -> float:
         return time.monotonic() if self._clock is None else self._clock()

@@ -110,7 +110,10 @@ def _facts(status: Status, now: float) -> list[str]:
 class StatusLine(Widget):
     """One row, for ever. A frame repaints this row alone and never asks for a layout."""
 
-    DEFAULT_CSS = "StatusLine { height: 1; width: 1fr; padding: 0 1; }"
+    DEFAULT_CSS = """
+    StatusLine { height: 1; width: 1fr; padding: 0 1; margin-top: 1; }
+    StatusLine.-tight { margin-top: 0; }
+    """
 
     def __init__(
         self, *, clock: Callable[[], float] = time.monotonic, glyphs: Glyphs = UNICODE, still: bool = False
