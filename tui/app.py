@@ -11,6 +11,7 @@ import gc
 import signal
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import anyio
@@ -211,6 +212,7 @@ class ClewApp(App[int], inherit_bindings=False):
 
 def _late_options(make: Callable[[], SessionOptions]) -> SessionOptions:
     """Import what a session needs, in a thread, so that keys are answered meanwhile."""
+    import_module("tui.screens.feed")
     return make()
 
 

@@ -8,7 +8,7 @@ The screen holds no session state: what it shows comes from events, what it asks
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 from textual import events, on
@@ -32,7 +32,6 @@ from tui.log.entries import Checkpoint, Entry, Handoff, Prompt
 from tui.messages import UserMessage
 from tui.screens.composer import Composer
 from tui.screens.early import EarlyKeysScreen
-from tui.screens.feed import TranscriptFeed
 from tui.screens.link import SessionLink
 from tui.screens.look import Look, bar_state
 from tui.screens.options import AppOptions
@@ -46,7 +45,10 @@ from tui.widgets.ladder import Rung, climb
 from tui.widgets.queued import QueuedMessages
 from tui.widgets.start import StartFacts, StartView
 from tui.widgets.status import StatusLine
-from tui.widgets.transcript.transcript import Transcript
+
+if TYPE_CHECKING:
+    from tui.screens.feed import TranscriptFeed
+    from tui.widgets.transcript.transcript import Transcript
 
 __all__ = ["SCREEN_BINDINGS", "MainScreen"]
 
@@ -83,7 +85,7 @@ class SessionView(EarlyKeysScreen):
         self.options = options
         self.look = look
         self.link: SessionLink | None = None
-        self.feed = TranscriptFeed(look)
+        self._feed: TranscriptFeed | None = None
         self.composer = Composer(options, look)
         self._armed_at: float | None = None
         self._problem = ""
@@ -92,13 +94,22 @@ class SessionView(EarlyKeysScreen):
         """Return the rows from top to bottom."""
         o, look = self.options, self.look
         yield StartView(StartFacts(version=o.version, cwd=o.cwd, home=look.home))
-        yield self.feed.transcript
         yield Banner()
         yield StatusLine(clock=o.clock, glyphs=look.glyphs, still=look.still)
         yield ApprovalPanel(clock=o.key_clock, root=str(o.cwd))
         yield self.composer
         yield ContextBar(plain=look.plain)
         yield KeyHints()
+
+    @property
+    def feed(self) -> TranscriptFeed:
+        """The conversation; made when there is one to show, so that the first frame need not wait for it."""
+        if self._feed is None:
+            from tui.screens.feed import TranscriptFeed
+
+            self._feed = TranscriptFeed(self.look)
+            self.mount(self._feed.transcript, after=self.query_one(StartView))
+        return self._feed
 
     def on_resize(self, event: events.Resize) -> None:
         """Leave an empty row above the status line where there is room for it, and the question its share."""
@@ -238,13 +249,13 @@ class SessionView(EarlyKeysScreen):
     def _left(self) -> None:
         self.editor.focus()
 
-    @on(Transcript.OlderWanted)
-    def _older_wanted(self) -> None:
+    def on_transcript_older_wanted(self) -> None:
+        """Show an older page above."""
         if self.link is not None and self.feed.oldest > 0:
             self.link.do(self.feed.show_older)
 
-    @on(Transcript.NewLines)
-    def _new_lines(self, event: Transcript.NewLines) -> None:
+    def on_transcript_new_lines(self, event: Transcript.NewLines) -> None:
+        """Say how much came below what is in view."""
         line = self.query_one(StatusLine)
         line.show(msgspec.structs.replace(line.status, below=event.count))
 
