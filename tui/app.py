@@ -14,9 +14,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-import anyio
 import msgspec
-from anyio import to_thread
 from textual import on
 from textual.app import App
 
@@ -26,14 +24,16 @@ from tui.screens.link import SessionLink
 from tui.screens.look import look_of
 from tui.screens.main import MainScreen
 from tui.screens.options import AppOptions
-from tui.screens.pages import EditPage, PickPage, TextPage
 from tui.widgets.keyboard import TerminalDriver
 from tui.widgets.recall import read_history
 from tui.widgets.sanitise import one_line
 from tui.widgets.themes import choose_theme, fallback_name
 
 if TYPE_CHECKING:
+    from anyio import CancelScope
+
     from tui.agent.session import SessionOptions
+    from tui.screens.pages import EditPage, PickPage, TextPage
 
 __all__ = ["AppOptions", "ClewApp", "run_app"]
 
@@ -64,7 +64,7 @@ class ClewApp(App[int], inherit_bindings=False):
         self.register_theme(theme.textual(name))
         self.theme = name
         self.main = MainScreen(options, look_of(options.environ, theme.styles()))
-        self._scope: anyio.CancelScope | None = None
+        self._scope: CancelScope | None = None
         self._renewed = False
         self._status = 0
         self._leaving = False
@@ -93,6 +93,9 @@ class ClewApp(App[int], inherit_bindings=False):
 
     async def _hold_sessions(self) -> None:
         """Hold one session after the other until the person leaves. The one task that ever touches them."""
+        import anyio
+        from anyio import to_thread
+
         options = await to_thread.run_sync(_late_options, self.options.session)
         going_on = True
         while going_on and not self._leaving:
@@ -103,6 +106,8 @@ class ClewApp(App[int], inherit_bindings=False):
         self.exit(self._status)
 
     async def _hold_session(self, options: SessionOptions) -> None:
+        import anyio
+
         from tui.agent.session import open_session
         from tui.log.errors import LogError
         from tui.models.base import ModelError
