@@ -80,7 +80,9 @@ class Room:
 
 
 @asynccontextmanager
-async def room(tmp_path: Path, *, newest: bool = False, prompt: str | None = None) -> AsyncGenerator[Room]:
+async def room(
+    tmp_path: Path, *, newest: bool = False, prompt: str | None = None, local_ports: tuple[int, ...] = ()
+) -> AsyncGenerator[Room]:
     project = tmp_path / "project"
     project.mkdir(exist_ok=True)
     session = SessionOptions(
@@ -98,6 +100,7 @@ async def room(tmp_path: Path, *, newest: bool = False, prompt: str | None = Non
         prompt=prompt,
         theme_folders=(themes_folder(),),
         history=tmp_path / "home" / "history.jsonl",
+        local_ports=local_ports,
         environ=ENVIRON,
         key_clock=clock,
     )

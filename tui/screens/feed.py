@@ -39,7 +39,7 @@ class Levels:
     """The level of context at each entry of a path, in order: that of the newest answer with a usage.
 
     `limits` are those in force now, for the model chosen last (`chosen` is that entry's id); where another one
-    answered, the defaults for its window are taken.
+    answered whose window the log knows, its defaults are taken.
     """
 
     def __init__(self, limits: Thresholds | None, chosen: str = "") -> None:
@@ -56,7 +56,8 @@ class Levels:
         """Return the level at `entry`, the next one on the path."""
         body = entry.body
         if isinstance(body, ModelChosen):
-            self._limits = self._in_force if entry.id == self._chosen else _defaults(body.window)
+            told = body.window > 0 and entry.id != self._chosen
+            self._limits = _defaults(body.window) if told else self._in_force
         if isinstance(body, Answer) and body.message.usage is not None and self._limits is not None:
             tone = tone_of(body.message.usage.total, self._limits)
             self.now = "ok" if tone == "normal" else tone
@@ -64,7 +65,7 @@ class Levels:
 
 
 def _defaults(window: int) -> Thresholds | None:
-    limits = resolve(Given(), window) if window > 0 else None
+    limits = resolve(Given(), window)
     return limits if isinstance(limits, Thresholds) else None
 
 
