@@ -13,7 +13,7 @@ from tui.widgets.sanitise import one_line
 __all__ = ["StartFacts", "StartView", "start_content"]
 
 _WAYS = (
-    ("ANTHROPIC_API_KEY=… clew", "a key (or OPENAI_API_KEY and others)"),
+    ("ANTHROPIC_API_KEY=… clew", "a key (or OPENAI_API_KEY)"),
     ("clew --model NAME", "a local server, found by itself"),
     ("clew --base-url URL --model ID", "any other address"),
 )
