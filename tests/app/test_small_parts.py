@@ -121,8 +121,9 @@ class TestStatus:
 
     def test_a_retry_counts_down_and_the_reason_is_no_markup(self) -> None:
         status = advance(Status(), RetryWaiting("[/red] 429\x1b[2J", 1, 4, 3.0), 10.0)
+        status = advance(status, PhaseChanged("retrying", "429"), 10.0)
         line = status_content(status, 11.5, 0).plain
-        assert "[/red] 429\\x1b[2J (1 of 4); trying again in 2s" in line
+        assert "trying again in 2s: [/red] 429\\x1b[2J (1 of 4)" in line
 
     def test_a_failed_log_stops_the_clock(self) -> None:
         status = advance(Status(phase="answering"), Failed("disk full"), 1.0)

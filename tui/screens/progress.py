@@ -26,7 +26,9 @@ def advance(status: Status, event: AgentEvent, now: float) -> Status:
     match event:
         case PhaseChanged(phase=phase, detail=detail):
             since = status.since if status.busy and status.phase != "starting" else now
-            return replace(status, phase=phase, detail=detail, since=since, retry="")
+            # The wait for a retry is told by an event of its own, which may come first.
+            retry = status.retry if phase == "retrying" else ""
+            return replace(status, phase=phase, detail=detail, since=since, retry=retry)
         case AnswerStarted():
             return replace(status, characters=0, stream_since=now)
         case AnswerDelta(text=text) | ThinkingDeltaShown(text=text) | ToolCallGrowing(text=text):

@@ -85,7 +85,7 @@ def status_content(status: Status, now: float, frame: int, glyphs: Glyphs = UNIC
 def _doing(status: Status, now: float) -> str:
     if status.phase == "retrying":
         left = max(0, math.ceil(status.retry_at - now))
-        return f"{one_line(status.retry, 90)}; trying again in {left}s"
+        return f"trying again in {left}s: {one_line(status.retry, 90)}"  # what counts first: the row may be short
     detail = one_line(status.detail, 60)
     between = ": " if status.phase == "approval" else " "
     return f"{_WORDS[status.phase]}{between}{detail}" if detail else _WORDS[status.phase]
