@@ -14,7 +14,7 @@ import pytest
 from textual.widgets import OptionList
 
 from tests.app.test_session import Room, room
-from tests.app.waiting import until
+from tests.app.waiting import page_ready, until
 from tui.log.entries import ApprovalMode
 from tui.screens.pages import PickPage
 
@@ -57,7 +57,7 @@ def nobody() -> int:
 
 
 async def page(here: Room) -> PickPage:
-    await until(here.pilot, lambda: isinstance(here.app.screen, PickPage), "the list")
+    await page_ready(here.pilot, PickPage)
     shown = here.app.screen
     assert isinstance(shown, PickPage)
     await until(here.pilot, lambda: shown.query(OptionList), "its rows")
