@@ -18,6 +18,7 @@ from tui.agent.broadcast import Broadcast, Subscription
 from tui.agent.compaction import Compaction
 from tui.agent.events import QueueChanged, QueuedText, UsageChanged
 from tui.agent.exchange import Exchange
+from tui.agent.gate import Gate
 from tui.agent.journal import Journal, watch
 from tui.agent.loop import Loop
 from tui.agent.requests import RequestBuilder
@@ -51,8 +52,8 @@ class AgentParts(msgspec.Struct, frozen=True):
     """Makes the driver of the handoff; given the agent for the model in force."""
 
 
-class Agent:
-    """One session at work. Made by `open_session`; every method is for the loop's own thread."""
+class SessionView:
+    """What a front end sees of a session: values of the moment, and the way to more of the past."""
 
     def __init__(self, parts: AgentParts, model: Model, approval: Mode) -> None:
         self._parts = parts
@@ -60,20 +61,6 @@ class Agent:
         self._model = model
         self._retired: list[Model] = []
         self._approval: Mode = approval
-        self._compaction = parts.compaction(self)
-        self._loop = Loop(
-            parts.journal,
-            self._compaction,
-            lambda: parts.exchange(self),
-            parts.broadcast.emit,
-            self.tell,
-            returns=parts.returns,
-        )
-
-    @property
-    def compaction(self) -> Compaction:
-        """What drives the handoff."""
-        return self._compaction
 
     @property
     def journal(self) -> Journal:
@@ -86,13 +73,6 @@ class Agent:
         return self._parts.requests
 
     @property
-    def loop(self) -> Loop:
-        """The task that runs exchanges."""
-        return self._loop
-
-    # What a front end sees
-
-    @property
     def session_id(self) -> str:
         """The id to resume with."""
         return self._journal.log.id
@@ -101,11 +81,6 @@ class Agent:
     def branch(self) -> Sequence[Entry]:
         """The entries held in memory, oldest first; older ones come by `history_page`."""
         return self._journal.branch.entries
-
-    @property
-    def idle(self) -> bool:
-        """Whether nothing runs and nothing is about to."""
-        return self._loop.idle
 
     @property
     def writable(self) -> bool:
@@ -154,7 +129,42 @@ class Agent:
         if self.writable:
             await self._journal.log.set_draft(text)
 
-    # What a front end asks for
+
+class Agent(SessionView):
+    """One session at work. Made by `open_session`; every method is for the loop's own thread."""
+
+    def __init__(self, parts: AgentParts, model: Model, approval: Mode) -> None:
+        super().__init__(parts, model, approval)
+        self._compaction = parts.compaction(self)
+        self._gate = Gate(parts.journal, parts.requests, self._compaction, lambda: self._model)
+        self._loop = Loop(
+            parts.journal,
+            self._compaction,
+            lambda: parts.exchange(self),
+            parts.broadcast.emit,
+            self.tell,
+            returns=parts.returns,
+        )
+
+    @property
+    def compaction(self) -> Compaction:
+        """What drives the handoff."""
+        return self._compaction
+
+    @property
+    def gate(self) -> Gate:
+        """What judges how full the context is."""
+        return self._gate
+
+    @property
+    def loop(self) -> Loop:
+        """The task that runs exchanges."""
+        return self._loop
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing runs and nothing is about to."""
+        return self._loop.idle
 
     async def send(
         self, message: UserMessage, mode: Literal["steer", "follow-up"] = "steer", *, origin: Origin = "authored"
@@ -215,7 +225,7 @@ class Agent:
         self._model = model
         while self.idle and self._retired:
             await self._retired.pop().aclose()
-        await self._compaction.model_changed()
+        await self._gate.model_changed()
         self.tell()
 
     async def use_approval(self, mode: Mode) -> None:

@@ -18,19 +18,12 @@ from tui.agent.events import AgentEvent, QueueReturned
 from tui.agent.journal import Journal
 from tui.agent.requests import RequestBuilder
 from tui.agent.settle import held_back, own_words
-from tui.context.checkpoint import largest_note, made_progress, needed_window
+from tui.context.checkpoint import largest_note
 from tui.context.continuation import delivery, redelivery
 from tui.context.gate import (
     MOST_BARREN,
     CompactionMode,
-    GateFacts,
-    Verdict,
-    act_at_hard,
-    judge_batch,
-    judge_latch,
-    refused_answers,
 )
-from tui.context.guidance import announce, guidance_name, guidance_text
 from tui.context.handoff import is_locked, step
 from tui.context.handoff_effects import (
     AbortSummary,
@@ -52,20 +45,16 @@ from tui.context.handoff_events import (
     EditAsked,
     Escaped,
     HandoffEvent,
-    ModelChanged,
     NowAsked,
     Quitting,
     Settles,
     SummaryAccepted,
     SummaryRefused,
 )
-from tui.context.templates import Template, read_template
-from tui.context.thresholds import ConfigurationError, Thresholds, level_of
-from tui.context.usage import fits
 from tui.context.view import project
-from tui.log.entries import Announced, Body, Checkpoint, Entry, Handoff, Note, Notice, Queue, Settled
-from tui.messages import ToolCall, new_id
-from tui.models.base import Model, WindowSource
+from tui.log.entries import Body, Checkpoint, Entry, Handoff, Note, Queue, Settled
+from tui.messages import new_id
+from tui.models.base import Model
 
 __all__ = ["Compaction", "CompactionParts"]
 
@@ -128,119 +117,13 @@ class Compaction:
         return self._parts.folders
 
     def compactable(self) -> bool:
-        """Return whether a checkpoint is worth it : the one question gate, latch, tool and commands ask."""
+        """Return whether a checkpoint is worth it now: the one question that gate, tool and commands ask."""
         return self._parts.requests.compactable(self._parts.model())
 
     def largest(self, note: str = "") -> int:
         """Return how many UTF-16 units a note may have in this window."""
         budget = self._parts.requests.budget(self._parts.model())
         return largest_note(budget, note) if budget is not None else 0
-
-    # --- before a request
-
-    async def before_request(self) -> Settled | None:
-        """Judge level and latch, tell the person of a crossing, act at hard; return how the exchange ends, or None."""
-        model, requests = self._parts.model(), self._parts.requests
-        limits = requests.thresholds(model)
-        if self._parts.mode == "off" or isinstance(limits, ConfigurationError):
-            return None
-        await self._journal.append(*self._crossings(limits, model))
-        act = act_at_hard(
-            mode=self._parts.mode,
-            latched=requests.latched,
-            compactable=self.compactable(),
-            refused=refused_answers(self._journal.branch.entries),
-            has_tools=model.info.tools,
-            checkpoint=requests.checkpoint_body,
-            progress=self._progress(),
-        )
-        if act == "context-full":
-            return Settled("context-full", "The context is full, and compacting again would change nothing.")
-        if act == "checkpoint":
-            self._parts.say("The context is full: a checkpoint is made without a note, and the work goes on.")
-            return await self._outside("hard")
-        return await self._make_room(model)
-
-    async def _make_room(self, model: Model) -> Settled | None:
-        """Compact first where the next request cannot fit a window that is known; a server must not cut it silently."""
-        usage = self._parts.requests.measured(model)
-        assumed = self._parts.requests.info(model).window_source is WindowSource.ASSUMED
-        if assumed or fits(usage) or not self.compactable():
-            return None
-        return await self.overflow("")
-
-    def _crossings(self, limits: Thresholds, model: Model) -> tuple[Body, ...]:
-        usage, known_latch = self._parts.requests.measured(model), self._parts.requests.latch
-        latch = judge_latch(
-            latched=self._parts.requests.latched,
-            tokens=usage.tokens,
-            level=level_of(usage.tokens, limits),
-            hard=limits.hard,
-            compactable=self.compactable(),
-            larger_window=known_latch is not None and limits.hard > known_latch.hard,
-        )
-        bodies: list[Body] = [] if latch is None else [latch]
-        entry = self._journal.branch.newest(Announced)
-        known = entry.body if entry is not None and isinstance(entry.body, Announced) else Announced(self.state.done)
-        told = announce(known, done=self.state.done, tokens=usage.tokens, limits=limits)
-        if told is not None:
-            bodies.append(told.remembered)
-            if told.text:
-                bodies.append(Notice(told.text, _LEVELS[told.remembered.level], f"level-{told.remembered.level}"))
-        return tuple(bodies)
-
-    def guidance(self) -> str:
-        """Return the transient note to the model for the next request; empty is none."""
-        again = self._resuming if self.state.phase == "delivered" else ""
-        told = self._level_guidance()
-        if not again:
-            return told
-        return "\n\n".join(filter(None, (redelivery(again, project(self._journal.branch.entries)), told)))
-
-    def _level_guidance(self) -> str:
-        model, requests = self._parts.model(), self._parts.requests
-        limits = requests.thresholds(model)
-        if isinstance(limits, ConfigurationError):
-            return ""
-        tokens = requests.measured(model).tokens
-        name = guidance_name(
-            mode=self._parts.mode, tokens=tokens, limits=limits, state=self.state, compactable=self.compactable()
-        )
-        if not name or tokens is None:
-            return ""
-        template = read_template(name, self._parts.folders) if name != "hard" else Template("")
-        return guidance_text(name, template.text if isinstance(template, Template) else "", tokens, limits)
-
-    # --- the gate
-
-    def judge(self, calls: Sequence[ToolCall]) -> Verdict:
-        """Return what becomes of a batch; `Verdict.append` belongs into the answer's own transaction."""
-        model, requests = self._parts.model(), self._parts.requests
-        note = next((str(call.arguments.get("note_to_self", "")) for call in calls if call.name == "self_compact"), "")
-        facts = GateFacts(
-            state=self.state,
-            mode=self._parts.mode,
-            limits=requests.thresholds(model),
-            latched=requests.latched,
-            tokens=requests.measured(model).tokens,
-            compactable=self.compactable(),
-            new_work=self._new_work(),
-            largest=self.largest(note),
-            refused=refused_answers(self._journal.branch.entries),
-        )
-        return judge_batch(calls, facts, new_id)
-
-    def _new_work(self) -> bool:
-        """Whether a tool ran or the person wrote since the newest continuation."""
-        handoff = self._journal.branch.newest(Handoff)
-        after = handoff.depth if handoff is not None else -1
-        return any(made_progress(entry) for entry in self._journal.branch.entries if entry.depth > after)
-
-    def _progress(self) -> bool:
-        """Whether anything was done since the checkpoint in force."""
-        checkpoint = self._parts.requests.checkpoint
-        after = checkpoint.depth if checkpoint is not None else -1
-        return any(made_progress(entry) for entry in self._journal.branch.entries if entry.depth > after)
 
     # --- going on
 
@@ -267,8 +150,14 @@ class Compaction:
 
     def resume(self) -> None:
         """Begin the next request of a delivered continuation with its note at hand."""
-        note = self._note()
+        note = self.note()
         self._resuming = note.text if note is not None else ""
+
+    def redelivered(self) -> str:
+        """Return the transient text for a continuation that was taken up again; empty for any other request."""
+        if not self._resuming or self.state.phase != "delivered":
+            return ""
+        return redelivery(self._resuming, project(self._journal.branch.entries))
 
     async def feed(self, event: HandoffEvent) -> tuple[Effect, ...]:
         """Give the machine an event; its transaction is written, and what is left to do is returned."""
@@ -278,7 +167,7 @@ class Compaction:
             effects = step(self.state, event, new_id)[1]
             found.extend(effects)
             deliver = next((effect for effect in effects if isinstance(effect, Deliver)), None)
-            note = self._note()
+            note = self.note()
             sent: tuple[Body, ...] = ()
             if deliver is not None and note is not None:
                 sent = (*delivery(note, deliver.handoff), *held_back(self._journal.branch.queue))
@@ -300,7 +189,8 @@ class Compaction:
     def _returns(self) -> bool:
         return self._parts.returns and bool(self._journal.branch.queue)
 
-    def _note(self) -> Note | None:
+    def note(self) -> Note | None:
+        """Return the note of the newest cycle, or None."""
         entry = self._journal.branch.newest(Note)
         note = entry.body if entry is not None and isinstance(entry.body, Note) else None
         return note if note is not None and note.id == self.state.note else None
@@ -312,7 +202,7 @@ class Compaction:
         made: Checkpoint | NoCheckpoint | None = None
         try:
             with anyio.CancelScope() as self._making:
-                made = await self._parts.maker.make("self", wanted.instructions, note=self._note())
+                made = await self._parts.maker.make("self", wanted.instructions, note=self.note())
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
                 if self.state.attempt == wanted.attempt:
@@ -326,6 +216,11 @@ class Compaction:
             await self.feed(SummaryRefused(wanted.attempt, made.error, made.detail, made.pointer))
         await self._parts.requests.checkpointed()
 
+    async def hard(self) -> Settled | None:
+        """Compact without a note, at the last mark; None goes on, else how the exchange ends."""
+        self._parts.say("The context is full: a checkpoint is made without a note, and the work goes on.")
+        return await self._outside("hard")
+
     async def overflow(self, detail: str) -> Settled | None:
         """Compact after a request that did not fit; None repeats it, else how the exchange ends."""
         self._overflows += 1
@@ -338,7 +233,7 @@ class Compaction:
 
     async def _outside(self, trigger: Literal["overflow", "hard", "manual"], focus: str = "") -> Settled | None:
         """Make a checkpoint that is not the handoff's own; return how the exchange ends, or None."""
-        pending = self._note() if self.state.phase == "delivered" else None
+        pending = self.note() if self.state.phase == "delivered" else None
         made = await self._parts.maker.make(trigger, focus, pending=pending)
         checkpoint = made if isinstance(made, Checkpoint) else made.pointer
         if checkpoint is not None:
@@ -349,17 +244,6 @@ class Compaction:
         await self._parts.requests.checkpointed()
         ends = next((effect for effect in effects if isinstance(effect, EndExchange)), None)
         return Settled(ends.reason, ends.detail) if ends is not None else None
-
-    async def model_changed(self) -> None:
-        """Judge level and latch for the model now in force, and say where a pending note is too large for it."""
-        model = self._parts.model()
-        limits, budget = self._parts.requests.thresholds(model), self._parts.requests.budget(model)
-        if isinstance(limits, ConfigurationError) or budget is None or self._parts.mode == "off":
-            return
-        await self._journal.append(*self._crossings(limits, model))
-        note = self._note()
-        text = note.text if note is not None else ""
-        await self.feed(ModelChanged(largest=largest_note(budget, text), needed=needed_window(budget, text)))
 
     # --- what the person asks for, while nothing runs
 
@@ -388,9 +272,6 @@ class Compaction:
             if isinstance(effect, Ask):
                 return effect.text
         return ""
-
-
-_LEVELS: dict[str, Literal["info", "warning", "error"]] = {"soft": "info", "warning": "warning", "hard": "error"}
 
 
 def _state(entry: Entry | None) -> Handoff:

@@ -18,6 +18,7 @@ from tui.agent.events import (
     ThinkingDeltaShown,
     ToolCallGrowing,
 )
+from tui.agent.gate import Gate
 from tui.agent.journal import Journal
 from tui.agent.requests import RequestBuilder, price
 from tui.agent.settle import cut_calls, settled_by, settled_by_error, steers_due, stop_of
@@ -63,6 +64,7 @@ class ExchangeParts(msgspec.Struct, frozen=True):
     """The model in force: it may change between requests."""
     requests: RequestBuilder
     compaction: Compaction
+    gate: Gate
     tools: ToolRunner
     emit: Callable[[AgentEvent], None]
     clock: Callable[[], float]
@@ -95,7 +97,7 @@ class Exchange:
         """Ask and run tools until the model has answered; return how it ended."""
         while True:
             await self._parts.journal.change(steers_due)
-            ended = await self._parts.compaction.before_request()
+            ended = await self._parts.gate.before_request()
             answer = ended or await self._answer()
             if isinstance(answer, Settled):
                 return answer
@@ -170,7 +172,7 @@ class Exchange:
         began = self._parts.clock()
         error: ModelError | None = None
         try:
-            request = await self._parts.requests.build(model, self._parts.compaction.guidance())
+            request = await self._parts.requests.build(model, self._parts.gate.guidance())
             self._parts.emit(PhaseChanged("requesting"))
             self._parts.emit(AnswerStarted(new_id()))
             async with model.stream(request) as events:
@@ -221,7 +223,7 @@ class Exchange:
         requests, model = self._parts.requests, attempt.model
         cost = round(price(answer.usage, model.info), 6) if answer.usage else 0.0
         acts = bool(answer.calls) and answer.stop.is_complete
-        self._verdict = self._parts.compaction.judge(answer.calls) if acts else Verdict(())
+        self._verdict = self._parts.gate.judge(answer.calls) if acts else Verdict(())
         kept = Answer(answer, estimate=requests.estimate, seconds=round(attempt.seconds, 3), cost=cost)
         await self._parts.journal.append(kept, *self._verdict.append)
         requests.answered(answer, model)

@@ -23,6 +23,7 @@ from tui.context.thresholds import ConfigurationError, Given, Thresholds, resolv
 from tui.context.usage import ContextUsage, clamp_output, measure_usage
 from tui.context.validate import ImageLimits, ViewLimits, validate
 from tui.context.view import WordFinder, in_force, project
+from tui.log import SessionLog
 from tui.log.entries import Answer, Checkpoint, Entry, Latch
 from tui.messages import AssistantMessage, Image, Message, ToolSpec, Usage
 from tui.models.base import ContextTooLong, Model, ModelInfo, Request, WindowSource
@@ -227,7 +228,7 @@ class RequestBuilder:
             messages=messages,
             tools=self._declared(info) if info.tools else (),
             max_output=self.output_limit,
-            images=await self._images(messages),
+            images=await _images(self._journal.log, messages),
             guidance=guidance,
             session_id=self._journal.log.id,
         )
@@ -272,15 +273,6 @@ class RequestBuilder:
             return self._tools
         return tuple(msgspec.structs.replace(tool, description=tool.short or tool.description) for tool in self._tools)
 
-    async def _images(self, messages: tuple[Message, ...]) -> dict[str, bytes]:
-        wanted = {part.sha256 for message in messages for part in message.content if isinstance(part, Image)}
-        found: dict[str, bytes] = {}
-        for sha256 in wanted:
-            data = await self._journal.log.blob(sha256)
-            if data is not None:
-                found[sha256] = data
-        return found
-
 
 def price(usage: Usage, info: ModelInfo) -> float:
     """Return the dollars a request cost, as far as the prices are known."""
@@ -295,3 +287,13 @@ def price(usage: Usage, info: ModelInfo) -> float:
 def cost_of(entry: Entry) -> float:
     """Return the dollars an entry's request cost when it was made; zero for all other entries."""
     return entry.body.cost if isinstance(entry.body, Answer) else 0.0
+
+
+async def _images(log: SessionLog, messages: tuple[Message, ...]) -> dict[str, bytes]:
+    """Return the bytes of every image that is sent, by sha256; one that is gone is left out."""
+    found: dict[str, bytes] = {}
+    for sha256 in {part.sha256 for message in messages for part in message.content if isinstance(part, Image)}:
+        data = await log.blob(sha256)
+        if data is not None:
+            found[sha256] = data
+    return found

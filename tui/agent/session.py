@@ -319,6 +319,7 @@ class _Assembly:
                 model=lambda: agent.model,
                 requests=self._requests,
                 compaction=agent.compaction,
+                gate=agent.gate,
                 tools=self._runner(agent),
                 emit=self._broadcast.emit,
                 clock=time.monotonic,

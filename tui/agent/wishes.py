@@ -72,9 +72,8 @@ def _retry(agent: Agent, about: str) -> None:
 
 def pending_note(agent: Agent) -> str:
     """Return the note of the handoff that is pending; empty where there is none."""
-    entry, state = agent.journal.branch.newest(Note), agent.compaction.state
-    note = entry.body if entry is not None and isinstance(entry.body, Note) else None
-    return note.text if note is not None and note.id == state.note and agent.compaction.unanswered else ""
+    note = agent.compaction.note()
+    return note.text if note is not None and agent.compaction.unanswered else ""
 
 
 async def edit_note(agent: Agent, note: str) -> None:
