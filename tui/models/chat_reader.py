@@ -10,6 +10,7 @@ from tui.messages import Json, StopReason, Usage, clean
 from tui.models.answer import AnswerBuilder, Part, count, parse_arguments
 from tui.models.base import EmptyAnswer, Finished, ModelEvent, ModelInfo, Overloaded, StreamDropped
 from tui.models.errors import error_from_frame, sanitise
+from tui.models.frames import decoded
 from tui.models.sse import SseEvent
 
 __all__ = ["ChatReader"]
@@ -59,13 +60,7 @@ class ChatReader:
         if event.data.strip() == "[DONE]":
             self._done = True
             return []
-        try:
-            data = json.loads(event.data)
-        except (ValueError, RecursionError):
-            if event.name == "error":
-                raise error_from_frame(event.data) from None
-            return []
-        return self.feed_json(data, event.name)
+        return self.feed_json(decoded(event), event.name)
 
     def feed_json(self, data: Json, name: str = "") -> list[ModelEvent]:
         """Return what a decoded event, or a whole answer that was not streamed, adds."""

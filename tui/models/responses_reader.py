@@ -10,6 +10,7 @@ from tui.messages import Json, StopReason, Usage, clean
 from tui.models.answer import AnswerBuilder, Part, count
 from tui.models.base import EmptyAnswer, Finished, ModelEvent, ModelInfo, StreamDropped
 from tui.models.errors import error_from_frame, sanitise
+from tui.models.frames import decoded
 from tui.models.sse import SseEvent
 
 __all__ = ["ResponsesReader"]
@@ -47,13 +48,7 @@ class ResponsesReader:
 
     def feed(self, event: SseEvent) -> list[ModelEvent]:
         """Return what an event adds. Raises a `ModelError` for an error inside the stream."""
-        try:
-            data = json.loads(event.data)
-        except (ValueError, RecursionError):
-            if event.name == "error":
-                raise error_from_frame(event.data) from None
-            return []
-        return self.feed_json(data, event.name)
+        return self.feed_json(decoded(event), event.name)
 
     def feed_json(self, data: Json, name: str = "") -> list[ModelEvent]:
         """Return what a decoded event, or a whole response that was not streamed, adds."""
