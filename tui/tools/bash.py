@@ -7,6 +7,7 @@ then ended. The command has no terminal and no input, so that nothing can wait f
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import shutil
@@ -20,7 +21,7 @@ import anyio.abc
 import msgspec
 
 from tui.messages import Json, ToolSpec, clean
-from tui.tools import processes
+from tui.tools import launch, processes
 from tui.tools.base import Effect, Outcome, Preview, Tool, ToolContext, ToolError
 from tui.tools.deception import deceptive, visible
 from tui.tools.output import Live, Sink
@@ -123,35 +124,33 @@ def _limit(ctx: ToolContext, asked: float | None) -> float:
 
 def _environment(ctx: ToolContext) -> dict[str, str]:
     kept = {name: value for name, value in ctx.environ.items() if name not in _LOUD}
-    return {**kept, **_QUIET, processes.MARK: ctx.call_id}
+    return {**kept, **_QUIET}
 
 
 def _shell(ctx: ToolContext) -> str:
     named = ctx.settings.get("bash.shell")
-    if isinstance(named, str) and named:
-        return named
-    return shutil.which("bash", path=ctx.environ.get("PATH", os.defpath)) or "/bin/sh"
+    path = ctx.environ.get("PATH", os.defpath)
+    if not isinstance(named, str) or not named:
+        return shutil.which("bash", path=path) or "/bin/sh"
+    found = shutil.which(named, path=path)
+    if found is None:
+        raise FileNotFoundError(errno.ENOENT, f"No such file or program as the shell {visible(named)}")
+    return found
 
 
 async def _start(ctx: ToolContext, command: str, write_end: int) -> anyio.abc.Process:
-    process: anyio.abc.Process | None = None
     try:
-        # Shielded: a cancel between fork and return would lose the process.
-        with anyio.CancelScope(shield=True):
-            process = await anyio.open_process(
-                [_shell(ctx), "-c", command],
-                stdin=subprocess.DEVNULL,
-                stdout=write_end,
-                stderr=subprocess.STDOUT,
-                cwd=ctx.cwd,
-                env=_environment(ctx),
-                start_new_session=True,
-            )
+        return await launch.start(
+            [_shell(ctx), "-c", command],
+            mark=ctx.call_id,
+            cwd=ctx.cwd,
+            env=_environment(ctx),
+            stdout=write_end,
+            stderr=subprocess.STDOUT,
+        )
     except OSError as error:
         why = error.strerror or str(error)
         raise ToolError(f"The command could not be started: {why}. Nothing was run.") from error
-    assert process is not None
-    return process
 
 
 async def _run(ctx: ToolContext, args: Mapping[str, Json]) -> Outcome:
@@ -177,7 +176,10 @@ async def _execute(ctx: ToolContext, command: str, limit: float, sink: Sink) -> 
             process = await _start(ctx, command, write_end)
         finally:
             os.close(write_end)
-        end = await _attend(ctx, process, _Pipe(read_end, sink, Live(ctx.progress)), limit)
+        try:
+            end = await _attend(ctx, process, _Pipe(read_end, sink, Live(ctx.progress)), limit)
+        finally:
+            launch.release(process)
         return msgspec.structs.replace(end, seconds=anyio.current_time() - started)
     finally:
         os.close(read_end)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 import warnings
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ from tui.tools import scan
 from tui.tools.base import Effect, Outcome, Preview, Tool, ToolContext, ToolError
 from tui.tools.deception import visible
 from tui.tools.globs import compile_glob
+from tui.tools.launch import capture
 from tui.tools.loosen import loosen
 from tui.tools.paths import Place, locate, name_of, outside
 from tui.tools.schema import arguments
@@ -132,9 +132,7 @@ async def _search(ctx: ToolContext, base: Path, names: tuple[str, ...], asked: _
     seconds = float(ctx.settings.get("grep.timeout", SECONDS))
     command = [sys.executable, "-I", "-S", "-W", "ignore", str(Path(scan.__file__))]
     with anyio.move_on_after(seconds) as scope:
-        done = await anyio.run_process(
-            command, input=json.dumps(request).encode(), check=False, stderr=subprocess.PIPE, start_new_session=True
-        )
+        done = await capture(command, mark=ctx.call_id, env=ctx.environ, given=json.dumps(request).encode())
         if done.returncode == 0:
             # Not msgspec's decoder: it refuses the lone surrogates that stand for bytes in odd file names.
             return msgspec.convert(json.loads(done.stdout), _Answer)

@@ -21,6 +21,7 @@ from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from tui.tools.base import ToolContext, ToolError
 from tui.tools.files import Stop, chunks, in_thread
+from tui.tools.launch import capture
 from tui.tools.paths import Place, file_type
 
 __all__ = ["Found", "files_under", "ripgrep"]
@@ -100,9 +101,7 @@ async def _by_ripgrep(program: str, ctx: ToolContext, base: Path, pattern: str |
 async def _ask(command: list[str], ctx: ToolContext, base: Path) -> subprocess.CompletedProcess[bytes] | None:
     with anyio.move_on_after(RIPGREP_SECONDS):
         try:
-            return await anyio.run_process(
-                command, cwd=base, env=ctx.environ, check=False, stdin=subprocess.DEVNULL, start_new_session=True
-            )
+            return await capture(command, mark=ctx.call_id, cwd=base, env=ctx.environ)
         except OSError:
             return None
     return None
