@@ -97,6 +97,22 @@ async def test_a_handoff_is_shown_calmly(tmp_path: Path) -> None:
         assert continuation_text(NOTE) in [prompt.message.authored for prompt in prompts]
 
 
+async def test_undo_asks_first_and_shows_the_conversation_as_before(tmp_path: Path) -> None:
+    async with room(tmp_path) as here:
+        await talked(here, HAND_OVER, SUMMARY, DONE)
+        await here.say("and the tests")
+        await rests(here, "answered")
+        await command(here, "/compact undo")
+        await page_ready(here.pilot, PickPage)
+        await here.pilot.press("down", "enter")
+        await until(here.pilot, lambda: phase(here) == "none", "the undoing")
+        await until(here.pilot, lambda: "All of it is done." not in everything(here), "the branch as it is now")
+        assert "still more" in everything(here)
+        assert "checkpoint is undone" in note_of(here)
+        await command(here, "/compact undo")
+        await until(here.pilot, lambda: "no checkpoint" in note_of(here), "the refusal")
+
+
 async def test_a_checkpoint_opens_to_its_parts(tmp_path: Path) -> None:
     async with room(tmp_path) as here:
         await talked(here, HAND_OVER, SUMMARY, DONE)
@@ -152,7 +168,7 @@ async def test_compact_says_where_there_is_nothing_to_do(tmp_path: Path) -> None
         await command(here, "/compact")
         await until(here.pilot, lambda: "Nothing to compact" in everything(here), "the word")
         await command(here, "/compact undo")
-        await until(here.pilot, lambda: "nothing was done" in note_of(here), "the word")
+        await until(here.pilot, lambda: "no checkpoint" in note_of(here), "the word")
         assert not here.kind(Checkpoint)
 
 

@@ -126,7 +126,7 @@ events: st.SearchStrategy[HandoffEvent] = st.one_of(
     st.builds(BranchAway, facts, facts),
     st.builds(Arrived, st.sampled_from(["back", "fork", "take-over"])),
     st.builds(ModelChanged, fits=facts, largest=st.sampled_from([0, 24_000])),
-    st.sampled_from([Quitting(), Reloaded(), LogLost("full"), LogBack(), Undone()]),
+    st.sampled_from([Quitting(), Reloaded(), LogLost("full"), LogBack(), Undone(), Undone("c1")]),
 )
 
 

@@ -367,7 +367,7 @@ TABLE: list[Cell] = [
     ),
     *row(
         "/compact undo",
-        Undone(),
+        Undone("c1"),
         idle=("none", []),
         saved=("none", ["Append"]),
         compacting=("none", ["Append"]),
@@ -375,6 +375,7 @@ TABLE: list[Cell] = [
         delivered=("none", ["Append"]),
         failed=("none", ["Append"]),
     ),
+    *[("/compact undo, of another checkpoint", Undone("other"), phase, phase, []) for phase in ALL],
 ]
 
 

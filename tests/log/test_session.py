@@ -116,6 +116,31 @@ async def test_moving_back_and_appending_opens_a_branch_and_loses_nothing(sessio
     assert texts(await session.page()) == ["a", "b", "c", "e"]
 
 
+async def test_a_move_and_what_is_written_there_are_one_transaction(session: SessionLog) -> None:
+    entries = await session.append(result("call"), note("b"), note("c"))
+    with pytest.raises(DuplicateResult):
+        await session.move(entries[1].id, note("never"), result("call"))
+    assert (session.leaf, texts(await session.page())) == (entries[2].id, ["b", "c"])
+    (added,) = await session.move(entries[1].id, note("d"))
+    assert (added.parent, session.leaf) == (entries[1].id, added.id)
+    assert texts(await session.page()) == ["b", "d"]
+
+
+async def test_any_path_can_be_read_and_the_leaf_stays(session: SessionLog) -> None:
+    entries = await session.append(note("a"), note("b"), result("call"), note("c"))
+    await session.move(entries[0].id, note("d"))
+    there = await session.at(entries[2].id)
+    assert texts(await there.page()) == ["a", "b"]
+    assert [entry.kind for entry in await there.since(2)] == ["result"]
+    assert [text for page in [page async for page in there.entries()] for text in texts(page)] == ["a", "b"]
+    assert await there.newest("notice") == entries[1]
+    assert await there.find_ref("call", "result") == entries[2]
+    assert texts(await session.page()) == ["a", "d"]
+    assert await session.find_ref("call", "result") is None
+    with pytest.raises(EntryNotFound):
+        await session.at("nothing")
+
+
 async def test_moving_to_where_the_leaf_is_opens_no_branch_later(session: SessionLog) -> None:
     entries = await session.append(note("a"), note("b"))
     await session.move(entries[1].id)

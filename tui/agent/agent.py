@@ -14,17 +14,20 @@ import anyio
 import msgspec
 
 from tui.agent.approvals import Approvals, Decision
+from tui.agent.branch import Branch, file_states
 from tui.agent.broadcast import Broadcast, Subscription
 from tui.agent.compaction import Compaction
 from tui.agent.events import QueueChanged, QueuedText, UsageChanged
 from tui.agent.exchange import Exchange
+from tui.agent.files import SeenFiles
 from tui.agent.gate import Gate
 from tui.agent.journal import Journal, watch
 from tui.agent.loop import Loop
+from tui.agent.moving import arrival
 from tui.agent.requests import RequestBuilder
 from tui.context.handoff_effects import Accept
 from tui.context.handoff_events import Authored
-from tui.log.entries import ApprovalMode, Entry, ModelChosen, Origin, Prompt, Queue, Settled, Waiting
+from tui.log.entries import ApprovalMode, Body, Entry, ModelChosen, Origin, Prompt, Queue, Settled, Waiting
 from tui.messages import UserMessage, new_id
 from tui.models.base import Model, ModelInfo, WindowSource
 
@@ -46,6 +49,7 @@ class AgentParts(msgspec.Struct, frozen=True):
     exchange: Callable[[Agent], Exchange]
     """Makes the next exchange; given the agent for the model and mode in force."""
     requests: RequestBuilder
+    seen: SeenFiles
     returns: bool
     """Whether there is an editor that takes waiting texts back when the agent stops."""
     compaction: Callable[[Agent], Compaction]
@@ -233,6 +237,18 @@ class Agent(SessionView):
         self.check()
         await self._journal.append(ApprovalMode(mode))
         self._approval = mode
+
+    async def move(self, entry_id: str, decide: Callable[[Branch], tuple[Body, ...]]) -> None:
+        """Go on from the entry of this id: only while nothing runs, and nothing runs by it.
+
+        What `decide` returns for the branch that ends there is written with the move, in one transaction; so is
+        what keeps the path whole and the queue, the model and the approval mode as they are.
+        """
+        self.check()
+        left = self._journal.branch
+        await self._journal.move(entry_id, lambda target: (*arrival(left, target), *decide(target)))
+        self._parts.seen.reset(file_states(self._journal.branch.entries))
+        self.tell()
 
     def tell(self) -> None:
         """Tell front ends what waits and how full the context is."""

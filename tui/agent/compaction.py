@@ -56,7 +56,7 @@ from tui.log.entries import Body, Checkpoint, Entry, Handoff, Note, Queue, Settl
 from tui.messages import new_id
 from tui.models.base import Model
 
-__all__ = ["Compaction", "CompactionParts"]
+__all__ = ["Compaction", "CompactionParts", "state_of"]
 
 
 class CompactionParts(msgspec.Struct, frozen=True):
@@ -94,7 +94,7 @@ class Compaction:
     @property
     def state(self) -> Handoff:
         """The state, as the log says it."""
-        return _state(self._journal.branch.newest(Handoff))
+        return state_of(self._journal.branch.newest(Handoff))
 
     @property
     def locked(self) -> bool:
@@ -274,7 +274,8 @@ class Compaction:
         return ""
 
 
-def _state(entry: Entry | None) -> Handoff:
+def state_of(entry: Entry | None) -> Handoff:
+    """Return the state of the handoff that its newest entry says."""
     return entry.body if entry is not None and isinstance(entry.body, Handoff) else Handoff()
 
 

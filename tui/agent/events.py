@@ -22,6 +22,7 @@ __all__ = [
     "AnswerStarted",
     "ApprovalAsked",
     "ApprovalClosed",
+    "BranchMoved",
     "EntryAdded",
     "Failed",
     "PhaseChanged",
@@ -41,6 +42,10 @@ class EntryAdded(msgspec.Struct, frozen=True, tag="entry"):
     """An entry is durable."""
 
     entry: Entry
+
+
+class BranchMoved(msgspec.Struct, frozen=True, tag="branch"):
+    """The leaf stands on another path now: what is shown of the conversation is to be read anew."""
 
 
 class PhaseChanged(msgspec.Struct, frozen=True, tag="phase"):
@@ -157,6 +162,7 @@ class Failed(msgspec.Struct, frozen=True, tag="failed"):
 
 AgentEvent: TypeAlias = (
     EntryAdded
+    | BranchMoved
     | PhaseChanged
     | AnswerStarted
     | AnswerDelta

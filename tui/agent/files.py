@@ -25,6 +25,10 @@ class SeenFiles:
         """Remember what was just read or written."""
         self._states[path] = sha256
 
+    def reset(self, states: Mapping[str, str]) -> None:
+        """Know only this: what was seen on another branch was not seen on this one."""
+        self._states = dict(states)
+
     def learn(self, states: Mapping[str, str]) -> None:
         """Take older states from the log; what is known already is newer and stays."""
         self._states = {**states, **self._states}

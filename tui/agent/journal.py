@@ -10,8 +10,9 @@ from collections.abc import Awaitable, Callable
 import anyio
 
 from tui.agent.branch import Branch
-from tui.agent.events import AgentEvent, EntryAdded, Failed
-from tui.log import DuplicateResult, LeaseLost, LogError, SessionLog
+from tui.agent.events import AgentEvent, BranchMoved, EntryAdded, Failed
+from tui.agent.opening import load_branch
+from tui.log import DuplicateResult, EntryNotFound, LeaseLost, LogError, SessionLog
 from tui.log.entries import Body, Entry
 
 __all__ = ["Journal", "watch"]
@@ -46,18 +47,34 @@ class Journal:
                 entries = await self._write(bodies) if bodies else ()
         return entries
 
+    async def move(self, entry_id: str, decide: Callable[[Branch], tuple[Body, ...]]) -> None:
+        """Move the leaf to an entry and write what `decide` returns for the branch that ends there: one transaction.
+
+        Not cancellable. Raises `LogError`; then the branch is what it was.
+        """
+        with anyio.CancelScope(shield=True):
+            async with self._turn:
+                target = await load_branch(await self.log.at(entry_id))
+                bodies = decide(target)
+                target.add(await self._durable(self.log.move(entry_id, *bodies)))
+                self.branch = target
+                self._emit(BranchMoved())
+
     async def _write(self, bodies: tuple[Body, ...]) -> tuple[Entry, ...]:
-        try:
-            entries = await self.log.append(*bodies)
-        except DuplicateResult:
-            raise  # the first durable result stands; nothing is wrong with the log
-        except LogError as error:
-            self.fail(error)
-            raise
+        entries = await self._durable(self.log.append(*bodies))
         self.branch.add(entries)
         for entry in entries:
             self._emit(EntryAdded(entry))
         return entries
+
+    async def _durable(self, writing: Awaitable[tuple[Entry, ...]]) -> tuple[Entry, ...]:
+        try:
+            return await writing
+        except (DuplicateResult, EntryNotFound):
+            raise  # the first durable result stands; nothing is wrong with the log
+        except LogError as error:
+            self.fail(error)
+            raise
 
     def fail(self, error: LogError) -> None:
         """Note that the log cannot be written; told once."""

@@ -1,12 +1,8 @@
-"""Opening a session: what is loaded at once, what later, and how an interrupted one is made whole."""
+"""Opening a path: what is loaded at once, and what later."""
 
 from __future__ import annotations
 
-import msgspec
-
 from tui.agent.branch import Branch
-from tui.agent.journal import Journal
-from tui.agent.settle import recovery
 from tui.log import SessionLog
 from tui.log.entries import (
     Announced,
@@ -25,12 +21,12 @@ from tui.log.entries import (
     Settled,
     TaskSet,
 )
-from tui.messages import AssistantMessage
+from tui.log.protocol import PathReader
 
-__all__ = ["FIRST_PAGE", "load_branch", "load_older", "recover"]
+__all__ = ["FIRST_PAGE", "load_branch", "load_older"]
 
 FIRST_PAGE = 400
-"""Entries read when a session opens: what the screen shows first. The rest is read when it is needed."""
+"""Entries read when a path opens: what the screen shows first. The rest is read when it is needed."""
 
 _STATE_KINDS: tuple[type[Body], ...] = (
     Prompt,
@@ -49,7 +45,7 @@ _STATE_KINDS: tuple[type[Body], ...] = (
 )
 
 
-async def load_branch(log: SessionLog) -> Branch:
+async def load_branch(log: PathReader) -> Branch:
     """Return the newest entries and the newest of each kind that is state; a look-up, not a walk."""
     page = await log.page(limit=FIRST_PAGE)
     newest: dict[str, Entry] = {}
@@ -68,23 +64,3 @@ async def load_older(log: SessionLog, branch: Branch, down_to: int = 0) -> None:
     """Load the part of the path that the next request needs and memory does not hold yet."""
     if branch.entries and branch.entries[0].depth > down_to:
         branch.prepend(await log.since(down_to))
-
-
-async def recover(journal: Journal) -> tuple[Entry, ...]:
-    """Make whole what the last owner left in the middle; returns the entries written. Only for the writer."""
-    branch = journal.branch
-    if not branch.entries:
-        return ()
-    partial = _decode(await journal.log.partial())
-    bodies = recovery(list(branch.entries), partial, exchange_open=branch.exchange_open)
-    return await journal.append(*bodies) if bodies else ()
-
-
-def _decode(raw: bytes) -> AssistantMessage | None:
-    """Return the growing answer as last saved, or None; a damaged row costs that partial text and nothing else."""
-    if not raw:
-        return None
-    try:
-        return msgspec.json.decode(raw, type=AssistantMessage)
-    except msgspec.MsgspecError:
-        return None

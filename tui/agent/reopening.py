@@ -13,10 +13,11 @@ import msgspec
 from tui.agent.compaction import Compaction
 from tui.agent.journal import Journal
 from tui.agent.loop import Loop
-from tui.agent.opening import recover
+from tui.agent.settle import recovery
 from tui.context.handoff_events import Reloaded, Settles
 from tui.context.recovery import Recovery, recover_handoff, tail_facts
 from tui.log.entries import Entry, Handoff, Note, Prompt, Settled
+from tui.messages import AssistantMessage
 
 __all__ = ["WAIT", "Reopening"]
 
@@ -41,7 +42,7 @@ class Reopening(msgspec.Struct, frozen=True):
         """Write what the last owner could not, then do what the newest handoff calls for."""
         state = self.compaction.state
         facts = tail_facts(await self._tail(), state)
-        for entry in await recover(self.journal):
+        for entry in await _recover(self.journal):
             if isinstance(entry.body, Settled):
                 self.report(f"This session was interrupted. {entry.body.detail}")
         await self._act(recover_handoff(state, facts, "asked", headless=not self.interactive))
@@ -93,3 +94,23 @@ class Reopening(msgspec.Struct, frozen=True):
             await self.sleep(WAIT)
 
         self.loop.job(announced)
+
+
+async def _recover(journal: Journal) -> tuple[Entry, ...]:
+    """Make whole what the last owner left in the middle; return the entries written."""
+    branch = journal.branch
+    if not branch.entries:
+        return ()
+    partial = _decode(await journal.log.partial())
+    bodies = recovery(list(branch.entries), partial, exchange_open=branch.exchange_open)
+    return await journal.append(*bodies) if bodies else ()
+
+
+def _decode(raw: bytes) -> AssistantMessage | None:
+    """Return the growing answer as last saved, or None; a damaged row costs that partial text and nothing else."""
+    if not raw:
+        return None
+    try:
+        return msgspec.json.decode(raw, type=AssistantMessage)
+    except msgspec.MsgspecError:
+        return None

@@ -264,6 +264,7 @@ class _Assembly:
             approvals=self._approvals,
             exchange=self._exchange,
             requests=self._requests,
+            seen=self._seen,
             returns=self._options.interactive,
             compaction=self._compaction,
         )

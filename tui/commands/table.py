@@ -51,7 +51,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("approve", "how much you are asked before a tool acts", "[ask|edits|all]"),
     Command("task", "from here on this is the task; checkpoints carry it word for word", "TEXT"),
     Command("pin", "checkpoints carry this word for word; alone: show what is pinned", "[TEXT]"),
-    Command("compact", "put a summary in the place of the conversation so far", "[INSTRUCTIONS]"),
+    Command("compact", "put a summary in the place of the conversation; undo takes it back", "[INSTRUCTIONS|undo]"),
     Command("self-compact-info", "how full the context is, where the levels are, the handoffs"),
     Command("self-compact-now", "hand over now; a pending handoff goes on", "[WHAT MATTERS]"),
     Command("self-compact-edit", "change the note of the pending handoff"),

@@ -157,7 +157,7 @@ def _from_outside(state: Handoff, event: _OutsideEvent) -> Step:
         case LogBack():
             return _log_back(state)
         case Undone():
-            return _undone(state)
+            return _undone(state, event)
 
 
 # --- pieces -------------------------------------------------------------------------------------
@@ -561,8 +561,9 @@ def _log_back(state: Handoff) -> Step:
     return _stay(state, Proceed()) if state.phase == "ready" and not state.stopped else _stay(state)
 
 
-def _undone(state: Handoff) -> Step:
-    if state.phase in ("none", "answered"):
+def _undone(state: Handoff, event: Undone) -> Step:
+    """Close the cycle whose checkpoint is undone; a checkpoint of another origin leaves the handoff as it was."""
+    if not event.cycle or event.cycle != state.cycle or state.phase in ("none", "answered"):
         return _stay(state)
     new, written = _change(Handoff(), done=state.done, closed="undone")
     return new, (written,)

@@ -178,7 +178,10 @@ class LogBack(msgspec.Struct, frozen=True):
 
 
 class Undone(msgspec.Struct, frozen=True):
-    """`/compact undo` moved the leaf before the newest checkpoint."""
+    """`/compact undo` moves the leaf before the newest checkpoint; the state is the one there."""
+
+    cycle: str = ""
+    """The cycle that checkpoint discharged; only this one is closed."""
 
 
 HandoffEvent: TypeAlias = (

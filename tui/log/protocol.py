@@ -11,7 +11,7 @@ import msgspec
 
 from tui.log.entries import Body, Entry, UnknownBody
 
-__all__ = ["SessionInfo", "SessionLog", "now_ms"]
+__all__ = ["PathReader", "SessionInfo", "SessionLog", "now_ms"]
 
 
 def now_ms() -> int:
@@ -40,7 +40,35 @@ class SessionInfo(msgspec.Struct, frozen=True):
     """Entry it was forked at."""
 
 
-class SessionLog(Protocol):
+class PathReader(Protocol):
+    """One path through a session's tree, to read. Depths count from 0 at its root. Methods may raise `LogError`."""
+
+    async def page(self, before: int | None = None, limit: int = 1000) -> list[Entry]:
+        """Return the newest entries (with depth below `before`), oldest first.
+
+        At most `limit`, and fewer where they are huge: the path begins where `depth` is 0, not where a page is
+        short. Raises `Damaged`, which carries what could be read.
+        """
+        ...
+
+    async def newest(self, kind: str) -> Entry | None:
+        """Return the newest entry of a kind on this path: one look-up for each branching point."""
+        ...
+
+    async def since(self, depth: int) -> list[Entry]:
+        """Return all entries with this depth or more, oldest first."""
+        ...
+
+    async def find_ref(self, ref: str, kind: str) -> Entry | None:
+        """Return the newest entry on this path of a kind that is about `ref`, e.g. the result of a call id."""
+        ...
+
+    def entries(self) -> AsyncIterator[list[Entry]]:
+        """Yield the whole path in pages, oldest first, as it was when the iteration began."""
+        ...
+
+
+class SessionLog(PathReader, Protocol):
     """One open session on its active branch. Depths count from 0 at the root of the path.
 
     Every method may raise `LogError`; writing ones raise `LogUnwritable`, `LeaseLost` or `LogClosed`, and
@@ -74,32 +102,15 @@ class SessionLog(Protocol):
         """
         ...
 
-    async def page(self, before: int | None = None, limit: int = 1000) -> list[Entry]:
-        """Return the newest entries (with depth below `before`), oldest first.
+    async def at(self, entry_id: str) -> PathReader:
+        """Return the path that ends at an entry of this session's tree, to read; the leaf stays where it is."""
+        ...
 
-        At most `limit`, and fewer where they are huge: the path begins where `depth` is 0, not where a page is
-        short. Raises `Damaged`, which carries what could be read.
+    async def move(self, entry_id: str, *bodies: Body | UnknownBody) -> tuple[Entry, ...]:
+        """Move the leaf to an entry of this session's tree and write `bodies` after it, in one transaction.
+
+        What is written there, now or next, opens a branch. Raises as `append` does, and `EntryNotFound`.
         """
-        ...
-
-    async def newest(self, kind: str) -> Entry | None:
-        """Return the newest entry of a kind on this path: one look-up for each branching point."""
-        ...
-
-    async def since(self, depth: int) -> list[Entry]:
-        """Return all entries with this depth or more, oldest first."""
-        ...
-
-    async def find_ref(self, ref: str, kind: str) -> Entry | None:
-        """Return the newest entry on this path of a kind that is about `ref`, e.g. the result of a call id."""
-        ...
-
-    def entries(self) -> AsyncIterator[list[Entry]]:
-        """Yield the whole path in pages, oldest first, as it was when the iteration began."""
-        ...
-
-    async def move(self, entry_id: str) -> None:
-        """Move the leaf to an entry of this session's tree; the next append opens a branch there."""
         ...
 
     async def fork(self, entry_id: str | None = None) -> SessionLog:

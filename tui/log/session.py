@@ -80,11 +80,72 @@ def _forget(_result: object) -> None:
     """Nothing in memory depends on this write."""
 
 
-class Session:
+class Reader:
+    """Reads one path: see `PathReader` for what each method promises."""
+
+    def __init__(self, shell: _Shell, path: segments.Path | None = None) -> None:
+        self._shell = shell
+        self._fixed = path
+
+    async def _read(self, work: Callable[[sqlite3.Connection, segments.Path], T]) -> T:
+        """Run work on the fixed path, or on the active one as it is now."""
+        path = self._fixed
+        return await (self._shell.read(work) if path is None else self._shell.look_up(lambda db: work(db, path)))
+
+    async def page(self, before: int | None = None, limit: int = 1000) -> list[Entry]:
+        """See `PathReader.page`."""
+        high = 2**32 if before is None else before - 1
+        return await self._read(lambda db, path: segments.read(db, path, 0, high, limit=limit))
+
+    async def newest(self, kind: str) -> Entry | None:
+        """See `PathReader.newest`."""
+        return await self._read(lambda db, path: segments.newest(db, path, kind))
+
+    async def since(self, depth: int) -> list[Entry]:
+        """See `PathReader.since`."""
+        everything = 2**62
+        return await self._read(
+            lambda db, path: segments.read(db, path, depth, 2**32, limit=everything, budget=everything)
+        )
+
+    async def find_ref(self, ref: str, kind: str) -> Entry | None:
+        """See `PathReader.find_ref`."""
+        return await self._read(lambda db, path: segments.find_ref(db, path, ref, kind))
+
+    async def entries(self) -> AsyncIterator[list[Entry]]:
+        """Yield the whole path in pages, oldest first, as it was when the iteration began.
+
+        Goes on behind a damaged part; then raises `Damaged` with all gaps at the end.
+        """
+        path = await self._read(lambda _db, path: path)
+        gaps: list[tuple[int, int]] = []
+        low, high = 0, path[0].high if path else -1
+        while low <= high:
+            page, lost = await self._page_up(path, low, high)
+            low = low + PAGE if lost else page[-1].depth + 1
+            gaps += lost
+            if page:
+                yield page
+        if gaps:
+            raise Damaged(f"{len(gaps)} part(s) of this branch cannot be read: depths {gaps}.", gaps=gaps)
+
+    async def _page_up(self, path: segments.Path, low: int, high: int) -> tuple[list[Entry], list[tuple[int, int]]]:
+        def work(db: sqlite3.Connection) -> list[Entry]:
+            return segments.read(db, path, low, high, limit=PAGE, direction="up")
+
+        try:
+            return await self._shell.look_up(work), []
+        except Damaged as error:
+            if not error.gaps:
+                raise
+            return list(error.kept), list(error.gaps)
+
+
+class Session(Reader):
     """A session on its active branch, open for writing or to follow. Made by `Store`."""
 
     def __init__(self, runner: Runner, line: Track, told: Told = _nobody) -> None:
-        self._shell = _Shell(runner, line, told)
+        super().__init__(_Shell(runner, line, told))
         self._track = line
 
     @property
@@ -109,65 +170,19 @@ class Session:
 
     async def append(self, *bodies: Body | UnknownBody) -> tuple[Entry, ...]:
         """See `SessionLog.append`."""
-        if not bodies:
-            return ()
+        return await self._written(lambda db: self._track.append(db, bodies)) if bodies else ()
 
-        def settle(done: tuple[State, tuple[Entry, ...]]) -> None:
-            self._track.settle(done[0])
+    async def _written(self, work: Work[tuple[State, tuple[Entry, ...]]]) -> tuple[Entry, ...]:
+        """Run work that writes entries; memory takes the new state over after the commit."""
+        return (await self._shell.write(work, lambda done: self._track.settle(done[0])))[1]
 
-        return (await self._shell.write(lambda db: self._track.append(db, bodies), settle))[1]
+    async def at(self, entry_id: str) -> Reader:
+        """See `SessionLog.at`."""
+        return Reader(self._shell, await self._shell.look_up(lambda db: self._track.path_to(db, entry_id)))
 
-    async def page(self, before: int | None = None, limit: int = 1000) -> list[Entry]:
-        """See `SessionLog.page`."""
-        high = 2**32 if before is None else before - 1
-        return await self._shell.read(lambda db, path: segments.read(db, path, 0, high, limit=limit))
-
-    async def newest(self, kind: str) -> Entry | None:
-        """See `SessionLog.newest`."""
-        return await self._shell.read(lambda db, path: segments.newest(db, path, kind))
-
-    async def since(self, depth: int) -> list[Entry]:
-        """See `SessionLog.since`."""
-        everything = 2**62
-        return await self._shell.read(
-            lambda db, path: segments.read(db, path, depth, 2**32, limit=everything, budget=everything)
-        )
-
-    async def find_ref(self, ref: str, kind: str) -> Entry | None:
-        """See `SessionLog.find_ref`."""
-        return await self._shell.read(lambda db, path: segments.find_ref(db, path, ref, kind))
-
-    async def entries(self) -> AsyncIterator[list[Entry]]:
-        """Yield the whole path in pages, oldest first, as it was when the iteration began.
-
-        Goes on behind a damaged part; then raises `Damaged` with all gaps at the end.
-        """
-        path = await self._shell.read(lambda _db, path: path)
-        gaps: list[tuple[int, int]] = []
-        low, high = 0, path[0].high if path else -1
-        while low <= high:
-            page, lost = await self._page_up(path, low, high)
-            low = low + PAGE if lost else page[-1].depth + 1
-            gaps += lost
-            if page:
-                yield page
-        if gaps:
-            raise Damaged(f"{len(gaps)} part(s) of this branch cannot be read: depths {gaps}.", gaps=gaps)
-
-    async def _page_up(self, path: segments.Path, low: int, high: int) -> tuple[list[Entry], list[tuple[int, int]]]:
-        def work(db: sqlite3.Connection) -> list[Entry]:
-            return segments.read(db, path, low, high, limit=PAGE, direction="up")
-
-        try:
-            return await self._shell.look_up(work), []
-        except Damaged as error:
-            if not error.gaps:
-                raise
-            return list(error.kept), list(error.gaps)
-
-    async def move(self, entry_id: str) -> None:
+    async def move(self, entry_id: str, *bodies: Body | UnknownBody) -> tuple[Entry, ...]:
         """See `SessionLog.move`."""
-        await self._shell.write(lambda db: self._track.move(db, entry_id), self._track.settle)
+        return await self._written(lambda db: self._track.move(db, entry_id, bodies))
 
     async def fork(self, entry_id: str | None = None) -> Session:
         """See `SessionLog.fork`. Works for a follower too."""

@@ -150,29 +150,40 @@ class Track:
     def append(self, db: sqlite3.Connection, bodies: Iterable[Body | UnknownBody]) -> tuple[State, tuple[Entry, ...]]:
         """Insert entries after the stored leaf and move it. Raises `DuplicateResult` and what `Desk.check` raises."""
         self.desk.check(db, self.lease, self.session)
-        row = _row(db, self.session)
-        state = self._stored(db, row)
+        return self._written(db, self._stored(db, _row(db, self.session)), bodies)
+
+    def move(
+        self, db: sqlite3.Connection, entry_id: str, bodies: Iterable[Body | UnknownBody] = ()
+    ) -> tuple[State, tuple[Entry, ...]]:
+        """Move the leaf to an entry of this session's tree and insert entries after it; raises as `append` does.
+
+        Raises `EntryNotFound` too.
+        """
+        self.desk.check(db, self.lease, self.session)
+        return self._written(db, State(entry_id, self.path_to(db, entry_id)), bodies)
+
+    def _written(
+        self, db: sqlite3.Connection, state: State, bodies: Iterable[Body | UnknownBody]
+    ) -> tuple[State, tuple[Entry, ...]]:
+        """Insert entries after `state` and make the newest one the leaf."""
         now = self.desk.clock()
         entries = tuple(_chained(state, bodies, now))
         _refuse_duplicates(db, state.path, entries)
-        path = _open_segment(db, self.session, state)
+        path = _open_segment(db, self.session, state) if entries else state.path
         for entry in entries:
             kind, raw = encode_body(entry.body)
             key = path[0].segment << 32 | entry.depth
             values = (key, entry.id, kind, entry.time, ref_of(entry.body), raw)
             db.execute("INSERT INTO entry(key, id, kind, time, ref, body) VALUES(?,?,?,?,?,?)", values)
-        state = State(entries[-1].id, segments.extend(path, len(entries)))
+        if entries:
+            state = State(entries[-1].id, segments.extend(path, len(entries)))
         _move_leaf(db, self.session, state, now)
-        _follow_up(db, self.session, row.title, entries)
+        _follow_up(db, self.session, entries)
         return state, entries
 
-    def move(self, db: sqlite3.Connection, entry_id: str) -> State:
-        """Move the leaf to an entry of this session's tree. Raises `EntryNotFound`."""
-        self.desk.check(db, self.lease, self.session)
-        path = segments.path_to(db, self.find(db, entry_id))
-        state = State(entry_id, path)
-        _move_leaf(db, self.session, state, self.desk.clock())
-        return state
+    def path_to(self, db: sqlite3.Connection, entry_id: str) -> segments.Path:
+        """Return the path that ends at an entry of this session's tree. Raises `EntryNotFound`."""
+        return segments.path_to(db, self.find(db, entry_id))
 
     def find(self, db: sqlite3.Connection, entry_id: str) -> Place:
         """Return the place of an entry of this session's tree, inherited ones included. Raises `EntryNotFound`."""
@@ -321,11 +332,11 @@ def _move_leaf(db: sqlite3.Connection, session: str, state: State, now: int) -> 
     )
 
 
-def _follow_up(db: sqlite3.Connection, session: str, title: str, entries: Iterable[Entry]) -> None:
+def _follow_up(db: sqlite3.Connection, session: str, entries: Iterable[Entry]) -> None:
     """Write what goes with some kinds: a first prompt names the session, an answer ends the growing one."""
     for entry in entries:
         match entry.body:
-            case Prompt(origin="authored") if not title:
+            case Prompt(origin="authored") if not _row(db, session).title:
                 title = title_of(entry.body.message.authored)
                 db.execute("UPDATE session SET title=? WHERE id=?", (_utf8(title), session))
             case Answer():

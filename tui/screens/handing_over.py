@@ -46,7 +46,10 @@ def run_context_command(screen: MainScreen, name: ContextName, rest: str, pages:
         return
     match name:
         case "compact":
-            _told(screen, lambda agent: _compact(agent, rest))
+            if rest.strip().lower() == "undo":
+                link.do(lambda agent: _undo(screen, agent, pages))
+            else:
+                _told(screen, lambda agent: _compact(agent, rest))
         case "continue":
             _told(screen, _go_on)
         case "self-compact-now":
@@ -80,8 +83,6 @@ def _told(screen: MainScreen, ask: Callable[[Agent], Awaitable[str]]) -> None:
 async def _compact(agent: Agent, rest: str) -> str:
     from tui.agent.wishes import compact
 
-    if rest.strip().lower() == "undo":
-        return "/compact undo is not there yet; nothing was done. Every entry is still in the log"
     await compact(agent, rest)
     return ""
 
@@ -170,6 +171,28 @@ async def _drop(screen: MainScreen, agent: Agent, pages: Pages) -> None:
 
     rows = (("keep", Content("Keep it")), ("drop", Content("Give it up")))
     pages.pick(PickPage(question, rows), answered)
+
+
+async def _undo(screen: MainScreen, agent: Agent, pages: Pages) -> None:
+    from tui.agent.undoing import undo
+
+    told = await undo(agent)
+    if not told.question:
+        screen.note(told.text)
+        return
+
+    def answered(key: str | None) -> None:
+        if key == "undo":
+            _told(screen, _undone)
+
+    rows = (("keep", Content("Keep it")), ("undo", Content("Undo it")))
+    pages.pick(PickPage(told.text, rows), answered)
+
+
+async def _undone(agent: Agent) -> str:
+    from tui.agent.undoing import undo
+
+    return (await undo(agent, confirmed=True)).text
 
 
 async def _dropped(agent: Agent) -> str:

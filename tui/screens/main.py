@@ -20,6 +20,7 @@ from tui.agent.events import (
     AgentEvent,
     ApprovalAsked,
     ApprovalClosed,
+    BranchMoved,
     EntryAdded,
     Failed,
     PhaseChanged,
@@ -141,18 +142,22 @@ class SessionView(EarlyKeysScreen):
         """Show a session from its beginning: all that is on its branch, its queue, its draft."""
         self.link = link
         agent = link.agent
-        branch = tuple(agent.branch)
         self.query_one(StartView).answers(agent.model_info.id, agent.model_info.provider)
-        self.set_class(any(isinstance(entry.body, Prompt) for entry in branch), "-talking")
-        self.feed.load(branch, agent.usage.thresholds)
+        self._load(link)
         for event in (PhaseChanged("idle"), agent.usage, QueueChanged(agent.queue)):
             self.show(event)
-        link.do(self.feed.read_words)
         draft = await agent.draft()
         if draft:
             self.editor.give_back((draft,))
         if not agent.writable:
             self.query_one(Banner).say("This session is open in another window: here it can only be read.", "notice")
+
+    def _load(self, link: SessionLink) -> None:
+        """Show the conversation as the branch has it now."""
+        branch = tuple(link.agent.branch)
+        self.set_class(any(isinstance(entry.body, Prompt) for entry in branch), "-talking")
+        self.feed.load(branch, link.agent.usage.thresholds)
+        link.do(self.feed.read_words)
 
     def show(self, event: AgentEvent) -> None:
         """Show one event."""
@@ -161,6 +166,8 @@ class SessionView(EarlyKeysScreen):
         match event:
             case EntryAdded(entry=entry):
                 _show_entry(self, entry)
+            case BranchMoved() if self.link is not None:
+                self._load(self.link)
             case ApprovalAsked():
                 self.query_one(ApprovalPanel).ask(event, drafting=bool(self.editor.text))
             case ApprovalClosed(call_id=call_id):
