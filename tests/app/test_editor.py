@@ -143,8 +143,32 @@ async def test_typing_inside_a_chip_goes_behind_it() -> None:
     async with desk() as (app, pilot):
         paste(app, "x" * 5_000)
         await until(pilot, lambda: app.editor.text)
-        await pilot.press("left", "left", "left", "z")
+        app.editor.move_cursor((0, 3))
+        await pilot.press("z")
         assert app.editor.draft == "x" * 5_000 + "z"
+
+
+async def test_the_cursor_steps_over_a_chip_as_one() -> None:
+    async with desk() as (app, pilot):
+        await pilot.press("a")
+        paste(app, "x" * 5_000)
+        await until(pilot, lambda: len(app.editor.text) > 1)
+        await pilot.press("left", "b", "right", "c")
+        assert app.editor.draft == "ab" + "x" * 5_000 + "c"
+
+
+async def test_a_step_is_a_grapheme() -> None:
+    family, letter = "👩\u200d👩\u200d👧", "e\u0301"
+    async with desk() as (app, pilot):
+        for char in f"한{family}{letter}":
+            app.editor.post_message(events.Key("x", char))
+        await until(pilot, lambda: app.editor.text == f"한{family}{letter}", "every character typed")
+        await pilot.press("left")
+        assert app.editor.cursor_location == (0, 1 + len(family))
+        await pilot.press("left", "delete")
+        assert app.editor.text == f"한{letter}"
+        await pilot.press("backspace", "right", "backspace")
+        assert app.editor.text == ""
 
 
 async def test_a_draft_that_was_put_away_comes_back() -> None:

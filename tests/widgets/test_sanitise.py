@@ -47,6 +47,9 @@ PIECES = st.sampled_from(
         "\b",
         "\x85",
         "\udc9b",
+        "\u200d",
+        "👩",
+        "\xad",
     ]
 )
 
@@ -78,6 +81,8 @@ PIECES = st.sampled_from(
         ("#define A\t\t 0x1", "#define A\t\t 0x1".expandtabs(4)),  # textual#6351
         ("日\tx\n\ty", "日  x\n    y"),
         ("\u2764\ufe0f 1\ufe0f\u20e3 👩\u200d👩\u200d👧", "\u2764\ufe0f 1\ufe0f\u20e3 👩\u200d👩\u200d👧"),  # rich#3897
+        ("a\u200db 👩\u200da \u200d \u200d\u200d👩 👩\u200d", "ab 👩a  👩 👩"),
+        ("soft\u00adhyphen", "softhyphen"),
         ("[/INST] [0] [00] [/red] [b", "[/INST] [0] [00] [/red] [b"),
     ],
 )

@@ -79,4 +79,4 @@ def _pairs(pairs: Sequence[tuple[str, str]], width: int) -> list[Content]:
 
 def info_content(rows: Sequence[tuple[str, str]], width: int = 0) -> Content:
     """Return facts as text in `width` cells. Values may be foreign: they are made visible, never read as markup."""
-    return Content("\n").join(_pairs([(name, one_line(value, 600)) for name, value in rows], width))
+    return Content("\n").join(_pairs([(one_line(name, 60), one_line(value, 600)) for name, value in rows], width))

@@ -50,10 +50,10 @@ def label(text: str, number: int) -> str:
     return f"⟦pasted {len(text):,} characters · {number}⟧"
 
 
-def covering(line: str, column: int, chips: Mapping[str, str]) -> tuple[int, int] | None:
-    """Return the columns of the chip of this line that `column` lies strictly inside of, or None."""
+def covering(line: str, column: int, chips: Mapping[str, str], *, inside: bool = True) -> tuple[int, int] | None:
+    """Return the columns of the chip of this line that `column` is in, or None. At its start is not `inside`."""
     for match in _CHIP.finditer(line):
-        if match.group() in chips and match.start() < column < match.end():
+        if match.group() in chips and match.start() + inside <= column < match.end():
             return match.span()
     return None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import time
+import unicodedata
 from collections.abc import Callable
 from typing import ClassVar, Literal
 
@@ -21,6 +22,7 @@ from textual.widgets.text_area import Edit, EditResult
 from tui.messages import Attachment, Text, UserMessage, clean
 from tui.widgets import chips
 from tui.widgets.burst import LULL, QUIET, Burst, Do, KeyKind, quiet, step
+from tui.widgets.field import TextField, span_at
 from tui.widgets.keyboard import TypedBurst
 from tui.widgets.recall import PromptHistory
 
@@ -70,7 +72,7 @@ def _nobody(_event: events.Key) -> bool:
     return False
 
 
-class Editor(TextArea, inherit_bindings=False):
+class Editor(TextField, inherit_bindings=False):
     """A draft. Posts `Submitted` when it is sent and `Edited` when it changes."""
 
     BINDINGS: ClassVar[list[BindingType]] = EDITOR_BINDINGS
@@ -164,9 +166,12 @@ class Editor(TextArea, inherit_bindings=False):
             self._type("\t")
         self._burst, does = step(self._burst, self._kind(event), at)
         self._do(does)
-        if Do.INSERT not in does:
+        joins = _joins(event.character)
+        if Do.INSERT not in does or joins:
             event.stop()
             event.prevent_default()
+        if joins and event.character:
+            self._type(event.character)
         if self._burst.waiting is not None:
             self.set_timer(QUIET * 1.2, self._check_quiet, name="burst")
 
@@ -176,7 +181,7 @@ class Editor(TextArea, inherit_bindings=False):
             return "enter" if bound is not None and bound.binding.action == "submit" else "text"
         if event.key == "ctrl+j" and event.character == "\n":
             return "line-feed"
-        return "text" if event.is_printable or event.key == "tab" else "other"
+        return "text" if event.is_printable or event.key == "tab" or _joins(event.character) else "other"
 
     def _do(self, does: tuple[Do, ...]) -> None:
         for do in does:
@@ -283,6 +288,10 @@ class Editor(TextArea, inherit_bindings=False):
         self._chips = {**self._chips, word: text}
         return word
 
+    def unit(self, line: str, column: int) -> tuple[int, int]:
+        """Return what the cursor steps over as one: a chip, or a grapheme."""
+        return chips.covering(line, column, self._chips, inside=False) or span_at(line, column)
+
     def edit(self, edit: Edit) -> EditResult:
         """Make an edit; one that would cut a chip takes the chip whole, one inside it goes behind it."""
         top, bottom = edit.top, edit.bottom
@@ -301,6 +310,11 @@ class Editor(TextArea, inherit_bindings=False):
         """Tell who saves drafts."""
         event.stop()
         self.post_message(self.Edited(self.text, self.draft))
+
+
+def _joins(character: str | None) -> bool:
+    """Whether a key is a joiner or mark of direction, which Textual takes for no text: it is part of words."""
+    return character is not None and len(character) == 1 and unicodedata.category(character) == "Cf"
 
 
 def _cleaned(part: Text | Attachment) -> Text | Attachment:

@@ -31,11 +31,16 @@ _SEQUENCE = re.compile(
 )
 _INTRODUCER = re.compile("[\x1b\x90\x98\x9b\x9d-\x9f]")
 _SUSPECT = re.compile(
-    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e007f]"
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\xad\u200d\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e007f]"
 )
+_JOINER = "\u200d"
 _LINE_END = re.compile("[\x0b\x0c\x85\u2028\u2029]")
-_DROPPED = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
+_DROPPED = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+# A joiner binds emoji; elsewhere Rich counts it and what follows as nothing, and no terminal does.
+_LOOSE_JOINER = re.compile(
+    "(?<![\u00a9\u00ae\u2190-\u2bff\ufe0f\U0001f000-\U0001faff])\u200d|\u200d(?![\u2190-\u2bff\U0001f000-\U0001faff])"
+)
 _OVERSTRIKE = re.compile("[^\n\b]\b")
 _CRLF = re.compile("\r+\n")
 # Letters and marks that print as nothing: isprintable() says yes to them, the eye says no.
@@ -58,7 +63,7 @@ def sanitise(text: str | bytes, *, cr: CarriageReturn = "overwrite", visible: bo
         return text
     plain = _strip_sequences(_plain_surrogates(text))
     plain = _overwrite(plain) if cr == "overwrite" else plain.replace("\r\n", "\n").replace("\r", "\n")
-    plain = _DROPPED.sub("", _LINE_END.sub("\n", plain))
+    plain = _bound(_DROPPED.sub("", _LINE_END.sub("\n", plain)))
     return _expand(plain, 0)[0] if "\t" in plain else plain
 
 
@@ -83,12 +88,14 @@ class StreamSanitiser:
         self._pending = ""
         self._after_cr = False
         self._column = 0
+        self._last = ""
+        self._held = ""
+        """A joiner at the end, which waits for what it joins."""
 
     def feed(self, text: str) -> str:
         """Return what of `text` (and of what was held back) can be shown now."""
         if not self._pending and not self._after_cr and _is_clean(text):
-            self._advance(text)
-            return text
+            return self._joined(text)
         text = _plain_surrogates(self._pending + text)
         text, self._pending = _split_pending(text)
         plain = _strip_sequences(text)
@@ -101,13 +108,17 @@ class StreamSanitiser:
                 return ""
         self._after_cr = plain[-1] == "\r"
         plain = plain.replace("\r\n", "\n").replace("\r", "\n")
-        plain = _DROPPED.sub("", _LINE_END.sub("\n", plain))
-        shown, self._column = _expand(plain, self._column)
-        return shown
+        return self._joined(_DROPPED.sub("", _LINE_END.sub("\n", plain)))
 
-    def _advance(self, text: str) -> None:
-        at = text.rfind("\n")
-        self._column = _cells(text[at + 1 :]) + (self._column if at < 0 else 0)
+    def _joined(self, text: str) -> str:
+        """Return `text` without loose joiners and tabs; a joiner at its end waits for what it joins."""
+        whole = self._last + self._held + text
+        self._held = _JOINER if whole.endswith(_JOINER) else ""
+        whole = whole.removesuffix(_JOINER)
+        shown = _bound(whole)[self._last not in ("", _JOINER) :]
+        self._last = whole[-1:]
+        shown, self._column = _expand(shown, self._column)
+        return shown
 
 
 def _is_clean(text: str) -> bool:
@@ -121,6 +132,10 @@ def _plain_surrogates(text: str) -> str:
     if _SURROGATE.search(text) is None:
         return text
     return _SURROGATE.sub(lambda m: chr(ord(m[0]) - 0xDC00) if 0xDC80 <= ord(m[0]) < 0xDCA0 else "\ufffd", text)
+
+
+def _bound(text: str) -> str:
+    return _LOOSE_JOINER.sub("", text) if _JOINER in text else text
 
 
 def _strip_sequences(text: str) -> str:

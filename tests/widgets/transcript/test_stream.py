@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.widgets.transcript.corpus import NASTY
@@ -56,6 +56,8 @@ TOKENS = [*"#>-*|`~=[]():日\t\n\n\n\n\n\n", "1.", "ab", "```", "---", "\n\n", "
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from(TOKENS), max_size=60), PIECES)
+@example(["```", "\n", "\t"], [1])
+@example(["```", "|", "\n", "---"], [1])
 def test_random_structure(parts: list[str], sizes: list[int]) -> None:
     text = " ".join(parts).replace(" \n ", "\n")
     assert streamed(text, 30, sizes) == whole(text, 30)

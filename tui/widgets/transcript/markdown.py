@@ -53,12 +53,18 @@ class Cells(msgspec.Struct, frozen=True):
 def _parser() -> MarkdownIt:
     # Imported late: the first paint needs no parser.
     from markdown_it import MarkdownIt
+    from markdown_it.rules_block import fence
 
-    return MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    # A fence wins over a table, as in GFM: "``` |" and "---" below it are code. A stream cannot know better.
+    parser.block.ruler.before("table", "fence_first", fence, {"alt": ["paragraph", "reference", "blockquote", "list"]})
+    return parser
 
 
 def parse(source: str) -> list[Token]:
     """Return the tokens of a sanitised text."""
+    if source.endswith(" ") and not source[source.rfind("\n") + 1 :].strip(" "):
+        source += "\n"  # the parser leaves out a last line of blanks alone, also where it is code
     return _parser().parse(source)
 
 
