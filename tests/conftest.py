@@ -77,3 +77,13 @@ def isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
 def anyio_backend() -> str:
     """The one event loop the program runs on."""
     return "asyncio"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what tests report beside passing (property `report`); with workers it comes to the one that prints."""
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.getreports(outcome):
+            for name, text in report.user_properties:
+                if name == "report":
+                    terminalreporter.section(report.nodeid)
+                    terminalreporter.write_line(str(text))

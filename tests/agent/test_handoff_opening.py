@@ -10,10 +10,12 @@ import anyio
 import msgspec
 import pytest
 
-from tests.agent.crashing import Order
 from tests.agent.handoffs import check_cycles, continuations, holds, is_summary, phases
 from tests.agent.support import bodies, path_of, said, session, until
-from tests.agent.test_handoff_crashes import NOTE, TASK, Crasher, Worker, order_in, reopened
+from tests.faults.child import options_of
+from tests.faults.forker import Forker, order_in
+from tests.faults.orders import Order
+from tests.faults.scenario import NOTE, TASK, Worker
 from tests.support.provider import Provider, Received, Reply
 from tui.agent.agent import Agent
 from tui.agent.events import QueueReturned, Said
@@ -25,10 +27,13 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture(scope="module")
-def crasher() -> Iterator[Crasher]:
-    made = Crasher()
-    yield made
-    made.close()
+def crasher() -> Iterator[Forker]:
+    with Forker() as made:
+        yield made
+
+
+def reopened(order: Order) -> SessionOptions:
+    return options_of(msgspec.structs.replace(order, act="finish", phase=""))
 
 
 class Waits:
@@ -47,9 +52,9 @@ def at_the_screen(order: Order, waits: Waits) -> SessionOptions:
     return msgspec.structs.replace(reopened(order), interactive=True, sleep=waits)
 
 
-def killed_in(phase: str, tmp_path: Path, crasher: Crasher, provider: Provider) -> Order:
+def killed_in(phase: str, tmp_path: Path, crasher: Forker, provider: Provider) -> Order:
     order = msgspec.structs.replace(order_in(tmp_path, provider), phase=phase)
-    assert crasher.obey(order)[0] == signal.SIGKILL
+    assert crasher.obey(order).status == signal.SIGKILL
     provider.requests.clear()
     return order
 
@@ -64,7 +69,7 @@ async def handed_over(agent: Agent) -> None:
     assert (await agent.settled()).reason == "answered"
 
 
-async def test_saved_waits_for_the_person_and_then_goes_on(tmp_path: Path, crasher: Crasher) -> None:
+async def test_saved_waits_for_the_person_and_then_goes_on(tmp_path: Path, crasher: Forker) -> None:
     lines: list[str] = []
     with Provider(Worker(), repeat_last=True) as provider:
         order = killed_in("saved", tmp_path, crasher, provider)
@@ -78,7 +83,7 @@ async def test_saved_waits_for_the_person_and_then_goes_on(tmp_path: Path, crash
     assert phases(path) == ["saved", "compacting", "ready", "delivered", "answered"]
 
 
-async def test_a_summary_that_was_being_made_has_failed_and_its_note_is_kept(tmp_path: Path, crasher: Crasher) -> None:
+async def test_a_summary_that_was_being_made_has_failed_and_its_note_is_kept(tmp_path: Path, crasher: Forker) -> None:
     with Provider(Worker(), repeat_last=True) as provider:
         order = killed_in("compacting", tmp_path, crasher, provider)
         async with session(at_the_screen(order, Waits())) as (agent, _):
@@ -94,7 +99,7 @@ async def test_a_summary_that_was_being_made_has_failed_and_its_note_is_kept(tmp
 
 @pytest.mark.parametrize("phase", ["ready", "delivered"])
 async def test_what_goes_on_by_itself_says_so_and_waits_three_seconds(
-    phase: str, tmp_path: Path, crasher: Crasher
+    phase: str, tmp_path: Path, crasher: Forker
 ) -> None:
     waits = Waits()
     with Provider(Worker(), repeat_last=True) as provider:
@@ -117,7 +122,7 @@ async def test_what_goes_on_by_itself_says_so_and_waits_three_seconds(
 
 @pytest.mark.parametrize("phase", ["ready", "delivered"])
 async def test_escape_stops_what_would_go_on_and_only_the_person_starts_it(
-    phase: str, tmp_path: Path, crasher: Crasher
+    phase: str, tmp_path: Path, crasher: Forker
 ) -> None:
     with Provider(Worker(), repeat_last=True) as provider:
         order = killed_in(phase, tmp_path, crasher, provider)
@@ -140,7 +145,7 @@ async def test_escape_stops_what_would_go_on_and_only_the_person_starts_it(
     assert bodies(path, Handoff)[-1].phase == "answered"
 
 
-async def test_closing_during_the_wait_changes_nothing(tmp_path: Path, crasher: Crasher) -> None:
+async def test_closing_during_the_wait_changes_nothing(tmp_path: Path, crasher: Forker) -> None:
     with Provider(Worker(), repeat_last=True) as provider:
         order = killed_in("ready", tmp_path, crasher, provider)
         async with session(at_the_screen(order, Waits())) as (agent, events):
@@ -156,7 +161,7 @@ def failing(received: Received) -> Reply:
 
 
 async def test_without_a_screen_a_failed_handoff_is_tried_once_more_and_keeps_the_prompt(
-    tmp_path: Path, crasher: Crasher
+    tmp_path: Path, crasher: Forker
 ) -> None:
     with Provider(Worker(), repeat_last=True) as provider:
         order = killed_in("compacting", tmp_path, crasher, provider)

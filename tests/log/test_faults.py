@@ -143,6 +143,21 @@ async def test_reading_only_where_nothing_is_makes_nothing(tmp_path: Path) -> No
     assert not home.exists()
 
 
+async def test_a_file_whose_maker_was_gone_before_its_tables_is_no_session_and_no_damage(tmp_path: Path) -> None:
+    path = database_file(tmp_path, tmp_path)
+    path.parent.mkdir(parents=True)
+    path.touch()
+    assert await check(path) == []
+    async with await Store.open(tmp_path, tmp_path, read_only=True) as store:
+        assert await store.sessions() == []
+    assert path.read_bytes() == b""
+    with pytest.raises(SessionNotFound):
+        await find_session(tmp_path, "abcd")
+    async with await Store.open(tmp_path, tmp_path) as store:
+        await store.create(cwd=tmp_path, first=[note("a")])
+        assert len(await store.sessions()) == 1
+
+
 NOBODY = """
 import asyncio, os, sys, sqlite3
 from pathlib import Path

@@ -52,6 +52,8 @@ def _check(path: Path) -> list[Finding]:
 
 
 def _findings(db: sqlite3.Connection, path: Path) -> Iterator[Finding]:
+    if not path.stat().st_size:
+        return  # made by one that was gone before it wrote anything
     unusable = list(_guarded(_head, db, path))
     yield from unusable
     if unusable:

@@ -26,6 +26,7 @@ __all__ = [
     "SCHEMA",
     "Database",
     "copy_database",
+    "is_empty",
     "open_memory",
     "open_project",
     "open_small",
@@ -166,7 +167,7 @@ def open_project(path: Path, project: Path, *, read_only: bool = False) -> Datab
 
 
 def _nothing(path: Path) -> Database:
-    return msgspec.structs.replace(open_memory(), why_read_only=f"there is no {path} yet")
+    return msgspec.structs.replace(open_memory(), why_read_only=f"there is no session in {path} yet")
 
 
 def _writable(path: Path, project: Path) -> Database:
@@ -229,10 +230,9 @@ def _create(db: sqlite3.Connection, project: Path) -> None:
 
 def _version_trouble(db: sqlite3.Connection, path: Path) -> str:
     """Return why a database may only be read; raise `NewerSchema` or `Damaged` where not even that."""
-    found = db.execute("PRAGMA user_version").fetchone()[0]
-    tables = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-    if found == 0 and tables == 0:
+    if is_empty(db):
         return ""
+    found = db.execute("PRAGMA user_version").fetchone()[0]
     if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
         raise Damaged(f"{path} is not a log of clew, or its first page was overwritten.")
     if found <= SCHEMA:
@@ -243,6 +243,12 @@ def _version_trouble(db: sqlite3.Connection, path: Path) -> str:
     return f"{path} was written by a newer version of clew"
 
 
+def is_empty(db: sqlite3.Connection) -> bool:
+    """Whether a database has no format and no tables yet: whoever made the file was gone before."""
+    tables = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    return tables == 0 and db.execute("PRAGMA user_version").fetchone()[0] == 0
+
+
 def _view(path: Path, why: str) -> Database:
     """Open to read only, from a copy where SQLite could not read in place without writing beside it."""
     with translated(path):
@@ -250,6 +256,8 @@ def _view(path: Path, why: str) -> Database:
             db = _connect(target)
             try:
                 _version_trouble(db, path)
+                if not is_empty(db):
+                    return Database(db, path, why, copy)
             except sqlite3.OperationalError as error:
                 db.close()
                 if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
@@ -258,7 +266,10 @@ def _view(path: Path, why: str) -> Database:
                 db.close()
                 raise
             else:
-                return Database(db, path, why, copy)
+                db.close()
+                if copy is not None:
+                    shutil.rmtree(copy, ignore_errors=True)
+                return _nothing(path)
     raise LogUnwritable(f"Cannot open {path} to read. Nothing was changed. Mend its rights or set CLEW_HOME.")
 
 
