@@ -27,6 +27,7 @@ from tui.log.errors import (
 if TYPE_CHECKING:
     from tui.log.catalogue import Found, find_session, rebuild
     from tui.log.check import Finding, check
+    from tui.log.found import Findings, Hit, Passage, Search
     from tui.log.protocol import SessionInfo, SessionLog, now_ms
     from tui.log.session import MemorySession, Session
     from tui.log.store import Store
@@ -40,6 +41,10 @@ _LATE = {
     "SessionInfo": "protocol",
     "SessionLog": "protocol",
     "now_ms": "protocol",
+    "Findings": "found",
+    "Hit": "found",
+    "Passage": "found",
+    "Search": "found",
     "MemorySession": "session",
     "Session": "session",
     "Store": "store",
@@ -60,7 +65,9 @@ __all__ = [
     "DuplicateResult",
     "EntryNotFound",
     "Finding",
+    "Findings",
     "Found",
+    "Hit",
     "LeaseHeld",
     "LeaseLost",
     "LogClosed",
@@ -68,6 +75,8 @@ __all__ = [
     "LogUnwritable",
     "MemorySession",
     "NewerSchema",
+    "Passage",
+    "Search",
     "Session",
     "SessionInfo",
     "SessionLog",

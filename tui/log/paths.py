@@ -23,6 +23,7 @@ __all__ = [
     "project_folder",
     "projects_folder",
     "real_project",
+    "search_file",
     "tighten",
 ]
 
@@ -89,6 +90,11 @@ def project_folder(home: Path, project: Path) -> Path:
 def database_file(home: Path, project: Path) -> Path:
     """Return the path of a project's database."""
     return project_folder(home, project) / "log.sqlite"
+
+
+def search_file(home: Path, project: Path) -> Path:
+    """Return the path of a project's rebuildable search index."""
+    return project_folder(home, project) / "search.sqlite"
 
 
 def catalogue_file(home: Path) -> Path:

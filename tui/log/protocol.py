@@ -10,6 +10,7 @@ from typing import Protocol
 import msgspec
 
 from tui.log.entries import Body, Entry, UnknownBody
+from tui.log.found import Search
 
 __all__ = ["PathReader", "SessionInfo", "SessionLog", "now_ms"]
 
@@ -93,6 +94,11 @@ class SessionLog(PathReader, Protocol):
     @property
     def writable(self) -> bool:
         """Whether this window holds the lease, as far as is known."""
+        ...
+
+    @property
+    def search(self) -> Search:
+        """What was said on this path and its branches, and any stretch of it."""
         ...
 
     async def append(self, *bodies: Body | UnknownBody) -> tuple[Entry, ...]:

@@ -14,8 +14,11 @@ from typing import TypeVar
 from tui.log import blobs, lease, segments, track
 from tui.log.entries import Body, Entry, UnknownBody
 from tui.log.errors import Damaged, LogClosed
+from tui.log.found import Search
+from tui.log.index import SearchIndex
 from tui.log.lease import Lease, Owner
 from tui.log.protocol import SessionInfo, now_ms
+from tui.log.search import SessionSearch
 from tui.log.track import Clock, Desk, State, Track
 from tui.log.worker import Inline, Runner, Work
 
@@ -144,9 +147,12 @@ class Reader:
 class Session(Reader):
     """A session on its active branch, open for writing or to follow. Made by `Store`."""
 
-    def __init__(self, runner: Runner, line: Track, told: Told = _nobody) -> None:
+    def __init__(self, runner: Runner, line: Track, index: SearchIndex, told: Told = _nobody) -> None:
         super().__init__(_Shell(runner, line, told))
         self._track = line
+        self._index = index
+        self.search: Search = SessionSearch(runner, index, line)
+        """See `SessionLog.search`."""
 
     @property
     def id(self) -> str:
@@ -188,7 +194,7 @@ class Session(Reader):
         """See `SessionLog.fork`. Works for a follower too."""
         child = await self._shell.write(lambda db: self._track.fork(db, entry_id), Track.hold)
         await self._shell.announce(child.session)
-        return Session(self._shell.runner, child, self._shell.told)
+        return Session(self._shell.runner, child, self._index, self._shell.told)
 
     async def refresh(self) -> bool:
         """See `SessionLog.refresh`."""
@@ -257,4 +263,4 @@ class MemorySession(Session):
         weakref.finalize(self, inline.stop_now)
         desk = Desk(clock, lambda: Owner(0, "", "", ""))
         line = inline.write_now(lambda db: track.create(db, desk, os.fsencode(cwd)), Track.hold)
-        super().__init__(inline, line)
+        super().__init__(inline, line, SearchIndex(inline, None))

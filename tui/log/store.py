@@ -12,10 +12,12 @@ from tui.log import track
 from tui.log.catalogue import Catalogue
 from tui.log.entries import Body
 from tui.log.errors import LogUnwritable
+from tui.log.index import SearchIndex
 from tui.log.lease import BEAT_MS, this_owner
-from tui.log.paths import database_file, real_project
+from tui.log.paths import database_file, real_project, search_file
 from tui.log.protocol import SessionInfo, now_ms
 from tui.log.schema import Database, open_project
+from tui.log.search import ProjectSearch
 from tui.log.session import Session
 from tui.log.track import Desk, Track
 from tui.log.worker import Worker
@@ -32,6 +34,9 @@ class Store:
         self._desk = Desk(clock, this_owner)
         self._catalogue = Catalogue(home)
         self._worker = Worker(self._opener(read_only=read_only), self._desk.beat_all, BEAT_MS / 1000)
+        self._index = SearchIndex(self._worker, search_file(home, self.project))
+        self.search = ProjectSearch(self._worker, self._index)
+        """What was said in all sessions of the project."""
 
     @classmethod
     async def open(
@@ -73,7 +78,7 @@ class Store:
             self._note(made[1])
 
         line, _info = await self._worker.write(work, then)
-        return Session(self._worker, line, self._note)
+        return Session(self._worker, line, self._index, self._note)
 
     async def session(self, session_id: str, *, write: bool = True) -> Session:
         """Open a session by its whole id: to write, or to follow.
@@ -84,7 +89,7 @@ class Store:
         if not write:
             line = Track(self._desk, session_id, None, track.State())
             await self._worker.read(line.load)
-            return Session(self._worker, line, self._note)
+            return Session(self._worker, line, self._index, self._note)
 
         def work(db: track.Db) -> Track:
             track.info_of(db, session_id)
@@ -94,7 +99,7 @@ class Store:
 
         # No fsync for a lease: a machine that lost it has lost its owner too.
         line = await self._worker.write(work, Track.hold, durable=False)
-        return Session(self._worker, line, self._note)
+        return Session(self._worker, line, self._index, self._note)
 
     async def newest(self) -> SessionInfo | None:
         """Return the most recently used session that is not in the trash."""
@@ -119,6 +124,7 @@ class Store:
                 await self._worker.write(self._desk.release_all, durable=False)
             except LogUnwritable as error:  # a dead process holds nothing: the leases are free all the same
                 self._catalogue.trouble = str(error)
+        await self._index.close()
         await self._worker.stop()
         self._catalogue.close()
 
