@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import pytest
@@ -40,6 +41,7 @@ from tui.log.entries import (
     Prompt,
     Reference,
     Result,
+    RunCard,
     Settled,
     TaskSet,
     UnknownBody,
@@ -50,7 +52,7 @@ LARGE = Budget(window=200_000, hard=160_000, overhead=8_000)
 SMALL = Budget(window=8_192, hard=6_553, overhead=1_500)
 
 
-def situation(entries: Sequence[Entry], *, item: Reference | None = None, note: str = "") -> Situation:
+def situation(entries: Sequence[Entry], *, note: str = "") -> Situation:
     checkpoint = in_force(entries)
     by_id = {entry.id: entry for entry in entries}
 
@@ -62,7 +64,6 @@ def situation(entries: Sequence[Entry], *, item: Reference | None = None, note: 
         checkpoint=checkpoint,
         requests=requests_of(effective(entries, checkpoint), checkpoint),
         words=words,
-        item=item,
         pending_note=note,
     )
 
@@ -279,16 +280,14 @@ def test_words_that_cannot_be_read_are_a_named_gap() -> None:
 
 
 def test_set_task_pins_item_and_note_are_carried() -> None:
-    entries = branch(prompt("first"), TaskSet("THE TASK"), Pinned(("PIN ONE", "PIN TWO")), *work(100))
-    dispatch = branch(Prompt(UserMessage((Text("ITEM 3"),)), origin="dispatch"), start=0)[0]
-    item = Reference(dispatch.id, 0, "", 6)
+    dispatch = Prompt(UserMessage((Text("ITEM 3\n\tits words "),)), origin="dispatch")
+    entries = branch(prompt("first"), TaskSet("THE TASK"), Pinned(("PIN ONE", "PIN TWO")), dispatch, *work(100))
     base = situation(entries, note="THE NOTE")
-    item = msgspec.structs.replace(item, sha256="0")
-    made = plan(msgspec.structs.replace(base, item=item), LARGE, "manual", used=100_000)
-    text = render_checkpoint(made.checkpoint, lambda r: None if r is item else base.words(r))
+    made = plan(base, LARGE, "manual", used=100_000)
+    text = render_checkpoint(made.checkpoint, base.words)
     assert f"{TASK_LABEL}\nTHE TASK" in text
     assert "PIN ONE\n\nPIN TWO" in text
-    assert "RUN ITEM IN WORK" in text
+    assert "RUN ITEM IN WORK (preserved verbatim):\nITEM 3\n\tits words \n" in text
     assert "NOTE TO SELF (verbatim, not yet answered):\nTHE NOTE" in text
     assert {reference.entry for reference in references(made.checkpoint)} >= {"e0", "e1", "e2"}
 
@@ -458,3 +457,12 @@ def test_after_any_checkpoint_the_view_is_legal(before: list[Entry], after: list
     entries = extend(compacted(entries, SMALL), *(e.body for e in after if not isinstance(e.body, UnknownBody)))
     limits = ViewLimits("m", "p")
     assert faults(validate(project(entries), limits), limits) == []
+
+
+@pytest.mark.parametrize("what", ["accepted", "skipped", "blocked", "complete", "stopped", "left"])
+def test_a_run_item_is_carried_until_it_is_over(what: Any) -> None:
+    dispatch = Prompt(UserMessage((Text("ITEM 3"),)), origin="dispatch")
+    open_ = branch(prompt("first"), dispatch, RunCard("r", "suspended", "you typed"), *work(100))
+    assert plan(situation(open_), LARGE, "manual", used=100_000).checkpoint.item is not None
+    over = branch(prompt("first"), dispatch, RunCard("r", what, "it is over"), *work(100))
+    assert plan(situation(over), LARGE, "manual", used=100_000).checkpoint.item is None

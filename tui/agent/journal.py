@@ -12,7 +12,7 @@ import anyio
 from tui.agent.branch import Branch
 from tui.agent.events import AgentEvent, BranchMoved, EntryAdded, Failed
 from tui.agent.opening import load_branch
-from tui.log import DuplicateResult, EntryNotFound, LeaseLost, LogError, SessionLog
+from tui.log import DuplicateResult, EntryNotFound, LeaseLost, LogError, RunLost, RunWrite, SessionLog
 from tui.log.entries import Body, Entry
 
 __all__ = ["Journal", "watch"]
@@ -31,12 +31,16 @@ class Journal:
         self._emit = emit
         self._turn = anyio.Lock()
 
-    async def append(self, *bodies: Body) -> tuple[Entry, ...]:
+    async def append(self, *bodies: Body, run: RunWrite | None = None) -> tuple[Entry, ...]:
         """Make `bodies` durable in one transaction and return their entries. Raises `LogError`."""
-        return await self.change(lambda _branch: bodies)
+        return await self.change(lambda _branch: bodies, run=run)
 
-    async def change(self, decide: Callable[[Branch], tuple[Body, ...]]) -> tuple[Entry, ...]:
+    async def change(
+        self, decide: Callable[[Branch], tuple[Body, ...]], *, run: RunWrite | None = None
+    ) -> tuple[Entry, ...]:
         """Append what `decide` returns for the branch as it is at that moment; nothing can come between.
+
+        `run` is a run's transition that belongs to it.
 
         Not cancellable: memory must never disagree with the log about what was written.
         """
@@ -44,7 +48,7 @@ class Journal:
         with anyio.CancelScope(shield=True):
             async with self._turn:
                 bodies = decide(self.branch)
-                entries = await self._write(bodies) if bodies else ()
+                entries = await self._write(bodies, run) if bodies or run is not None else ()
         return entries
 
     async def move(self, entry_id: str, decide: Callable[[Branch], tuple[Body, ...]]) -> None:
@@ -60,8 +64,9 @@ class Journal:
                 self.branch = target
                 self._emit(BranchMoved())
 
-    async def _write(self, bodies: tuple[Body, ...]) -> tuple[Entry, ...]:
-        entries = await self._durable(self.log.append(*bodies))
+    async def _write(self, bodies: tuple[Body, ...], run: RunWrite | None) -> tuple[Entry, ...]:
+        written = self.log.append(*bodies, run=run) if run is not None else self.log.append(*bodies)
+        entries = await self._durable(written)
         self.branch.add(entries)
         for entry in entries:
             self._emit(EntryAdded(entry))
@@ -70,8 +75,8 @@ class Journal:
     async def _durable(self, writing: Awaitable[tuple[Entry, ...]]) -> tuple[Entry, ...]:
         try:
             return await writing
-        except (DuplicateResult, EntryNotFound):
-            raise  # the first durable result stands; nothing is wrong with the log
+        except (DuplicateResult, EntryNotFound, RunLost):
+            raise  # the first durable result stands, or a run is another's: nothing is wrong with the log
         except LogError as error:
             self.fail(error)
             raise

@@ -26,6 +26,7 @@ from tui.log.entries import (
     Prompt,
     Reference,
     Result,
+    RunCard,
     ToolStarted,
 )
 from tui.messages import Message, ToolCall
@@ -94,8 +95,6 @@ class Situation(msgspec.Struct, frozen=True):
     requests: Requests
     """After all of `entries`."""
     words: Words
-    item: Reference | None = None
-    """The dispatch of the run item in work."""
     pending_note: str = ""
     """The note of a delivered cycle that is not answered yet."""
     measure: Measurer = measure_message
@@ -230,7 +229,7 @@ def _share(situation: Situation, budget: Budget, note: int) -> _Share:
     current = requests.current
     own_current = current if current and (requests.task is None or current.words.entry != requests.task.entry) else None
     left = max(0, budget.room - note - _CAP_LEAST)
-    item, left = _part(situation.item, situation, budget, left)
+    item, left = _part(requests.item, situation, budget, left)
     asked, left = _part(own_current and own_current.words, situation, budget, left)
     task, left = _part(requests.task, situation, budget, left, TASK_LIMIT)
     cap = _CAP_LEAST + min(left, max(0, min(_CAP, max(1_024, budget.window // 10)) - _CAP_LEAST))
@@ -368,7 +367,7 @@ def compactable(situation: Situation, budget: Budget, *, used: int) -> bool:
 def _protected(situation: Situation, budget: Budget, share: _Share, last: int) -> int:
     """Return the tokens in use now, up to depth `last`, that a checkpoint carries on: no gain, whole or cut."""
     requests = situation.requests
-    carried = [requests.task, requests.current and requests.current.words, situation.item]
+    carried = [requests.task, requests.current and requests.current.words, requests.item]
     carried += [request.words for request in share.later]
     seen = {reference.entry: reference for reference in carried if reference is not None and reference.depth <= last}
     texts = (situation.words(reference) for reference in seen.values())
@@ -398,7 +397,7 @@ def _draft(
         current_live=current.live if current else False,
         later=share.later,
         pins=requests.pins,
-        item=situation.item,
+        item=requests.item,
         note=_carried_note(situation, kept),
         allowance=share.allowance,
         read=read,
@@ -475,7 +474,7 @@ def _barren(entries: Sequence[Entry], before: Entry | None, previous: Checkpoint
 def made_progress(entry: Entry) -> bool:
     """Whether an entry is new work: a tool call that ran well, or an authored message."""
     match entry.body:
-        case Prompt(origin="authored", excluded=False):
+        case Prompt(origin="authored", excluded=False) | RunCard(what="accepted"):
             return True
         case Result(message=message, refused=""):
             return not message.is_error and message.name not in ("self_compact", "context_info", "recall")

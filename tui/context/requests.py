@@ -20,6 +20,7 @@ from tui.log.entries import (
     Pinned,
     Prompt,
     Reference,
+    RunCard,
     Settled,
     TaskSet,
 )
@@ -42,6 +43,8 @@ class Requests(msgspec.Struct, frozen=True):
     pins: Reference | None = None
     asked: bool = False
     """The newest complete answer ended in a question."""
+    item: Reference | None = None
+    """The message of the run's item in work, until it is accepted, skipped or blocked."""
     waits: int = -1
     """Depth at which an exchange settled with a handoff, to go on with the same requests after it; -1 is none."""
 
@@ -72,7 +75,7 @@ def _stored(checkpoint: Checkpoint) -> Requests:
     if checkpoint.current is not None:
         newest.append(CarriedRequest(checkpoint.current, checkpoint.current_open, checkpoint.current_live))
     newest.sort(key=lambda request: -request.words.depth)
-    return Requests(checkpoint.task, checkpoint.task_set, tuple(newest), checkpoint.pins)
+    return Requests(checkpoint.task, checkpoint.task_set, tuple(newest), checkpoint.pins, item=checkpoint.item)
 
 
 def follow(state: Requests, entry: Entry) -> Requests:
@@ -82,6 +85,10 @@ def follow(state: Requests, entry: Entry) -> Requests:
             return _asked_for(state, entry, steer=prompt.steer)
         case Prompt(origin="continuation"):
             return msgspec.structs.replace(state, waits=-1)
+        case Prompt(origin="dispatch"):
+            return msgspec.structs.replace(state, item=reference_to(entry))
+        case RunCard() as card if card.ends_item:
+            return state if state.item is None else msgspec.structs.replace(state, item=None)
         case TaskSet():
             return msgspec.structs.replace(state, task=reference_to(entry), task_set=True)
         case Pinned(texts=texts):

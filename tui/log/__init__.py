@@ -20,6 +20,8 @@ from tui.log.errors import (
     LogError,
     LogUnwritable,
     NewerSchema,
+    RunHeld,
+    RunLost,
     SessionNotFound,
     SqliteUnfit,
 )
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from tui.log.check import Finding, check
     from tui.log.found import Findings, Hit, Passage, Search
     from tui.log.protocol import SessionInfo, SessionLog, now_ms
+    from tui.log.runs import RunEventRow, RunRow, RunWrite
     from tui.log.session import MemorySession, Session
     from tui.log.store import Store
 
@@ -45,6 +48,9 @@ _LATE = {
     "Hit": "found",
     "Passage": "found",
     "Search": "found",
+    "RunEventRow": "runs",
+    "RunRow": "runs",
+    "RunWrite": "runs",
     "MemorySession": "session",
     "Session": "session",
     "Store": "store",
@@ -76,6 +82,11 @@ __all__ = [
     "MemorySession",
     "NewerSchema",
     "Passage",
+    "RunEventRow",
+    "RunHeld",
+    "RunLost",
+    "RunRow",
+    "RunWrite",
     "Search",
     "Session",
     "SessionInfo",

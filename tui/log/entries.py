@@ -39,6 +39,7 @@ __all__ = [
     "Reference",
     "Result",
     "ResumedFrom",
+    "RunCard",
     "Settled",
     "Started",
     "TaskSet",
@@ -360,6 +361,39 @@ class ResumedFrom(msgspec.Struct, frozen=True, tag="resumed-from"):
     checkpoint: str
 
 
+class RunCard(msgspec.Struct, frozen=True, tag="run", omit_defaults=True):
+    """What happened to a run, for the person; the run's own rows say what holds. Never sent to the model."""
+
+    run: str
+    what: Literal[
+        "started",
+        "accepted",
+        "failed",
+        "blocked",
+        "skipped",
+        "review",
+        "repeated",
+        "paused",
+        "suspended",
+        "resumed",
+        "complete",
+        "stopped",
+        "left",
+    ]
+    """`left`: this branch goes on without the run."""
+    text: str
+    """One line."""
+    detail: str = ""
+    """What stands behind it: output of checks, reasons, the report."""
+    item: int = -1
+    """Index of the item it is about; -1 is none."""
+
+    @property
+    def ends_item(self) -> bool:
+        """Whether from here on no item is in work on this branch."""
+        return self.what in ("accepted", "blocked", "skipped", "complete", "stopped", "left")
+
+
 class UnknownBody(msgspec.Struct, frozen=True):
     """A kind from a newer version, or a body that does not fit its kind: kept, shown, exported, never sent."""
 
@@ -389,6 +423,7 @@ Body: TypeAlias = (
     | Pinned
     | Notes
     | ResumedFrom
+    | RunCard
 )
 
 KINDS: dict[str, type[Body]] = {
@@ -414,6 +449,7 @@ KINDS: dict[str, type[Body]] = {
         Pinned,
         Notes,
         ResumedFrom,
+        RunCard,
     )
 }
 """Every kind this version knows, by its word in the log."""

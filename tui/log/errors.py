@@ -21,6 +21,8 @@ __all__ = [
     "LogError",
     "LogUnwritable",
     "NewerSchema",
+    "RunHeld",
+    "RunLost",
     "SessionNotFound",
     "SqliteUnfit",
 ]
@@ -63,6 +65,29 @@ class LeaseLost(LogError):
             "this write was refused. Go on in the other window, or fork the session here."
         )
         self.session = session
+
+
+class RunHeld(LogError):
+    """A live process works on another run of this project. `owner` describes it."""
+
+    def __init__(self, run: str, owner: str) -> None:
+        super().__init__(
+            f"Another run of this project is worked on by {owner}. Nothing was changed. "
+            "Wait for it, or pause it there (/run pause)."
+        )
+        self.run = run
+        self.owner = owner
+
+
+class RunLost(LogError):
+    """Another process took the project's runs up, or wrote this run, while this one slept."""
+
+    def __init__(self, run: str) -> None:
+        super().__init__(
+            f"Run {run} is not this window's any more: another process took the runs of this project up. "
+            "This step was refused and what was written before is kept. `clew run status` shows who works."
+        )
+        self.run = run
 
 
 class NewerSchema(LogError):

@@ -26,6 +26,7 @@ __all__ = [
     "LeaseRow",
     "Owner",
     "Verdict",
+    "alive",
     "beat",
     "check",
     "judge",
@@ -122,6 +123,14 @@ def beat(db: sqlite3.Connection, lease: Lease, now: int) -> bool:
 def release(db: sqlite3.Connection, lease: Lease) -> None:
     """Give a lease back; does nothing if it was taken over."""
     db.execute("UPDATE lease SET pid=NULL WHERE session=? AND generation=?", (lease.session, lease.generation))
+
+
+def alive(db: sqlite3.Connection, session: str, me: Owner, now: int, start_of: StartOf) -> str:
+    """Return which process holds a session's lease, as far as it lives; empty where nobody does."""
+    row = _row(db, session)
+    if row is None or row.owner is None or judge(row, me, now, start_of) is not Verdict.HELD:
+        return ""
+    return _describe(row.owner, now - row.heartbeat)
 
 
 def _row(db: sqlite3.Connection, session: str) -> LeaseRow | None:

@@ -11,8 +11,9 @@ import msgspec
 
 from tui.log.entries import Body, Entry, UnknownBody
 from tui.log.found import Search
+from tui.log.runs import RunEventRow, RunRow, RunWrite
 
-__all__ = ["PathReader", "SessionInfo", "SessionLog", "now_ms"]
+__all__ = ["PathReader", "RunRows", "SessionInfo", "SessionLog", "now_ms"]
 
 
 def now_ms() -> int:
@@ -69,6 +70,26 @@ class PathReader(Protocol):
         ...
 
 
+class RunRows(Protocol):
+    """The runs of the session's project; a transition is written by `SessionLog.append`."""
+
+    async def take(self, run: str) -> int:
+        """Take the project's runs up for one run of this session; return its generation. Raises `RunHeld`."""
+        ...
+
+    async def all(self) -> list[RunRow]:
+        """Return the project's runs, the newest first."""
+        ...
+
+    async def find(self, run: str) -> RunRow | None:
+        """Return one run as it is stored, or None."""
+        ...
+
+    async def events(self, run: str) -> list[RunEventRow]:
+        """Return a run's events in order."""
+        ...
+
+
 class SessionLog(PathReader, Protocol):
     """One open session on its active branch. Depths count from 0 at the root of the path.
 
@@ -101,15 +122,21 @@ class SessionLog(PathReader, Protocol):
         """What was said on this path and its branches, and any stretch of it."""
         ...
 
-    async def append(self, *bodies: Body | UnknownBody) -> tuple[Entry, ...]:
+    async def append(self, *bodies: Body | UnknownBody, run: RunWrite | None = None) -> tuple[Entry, ...]:
         """Write all bodies in one transaction after the leaf, which moves with them. An `Answer` clears the partial.
 
-        Raises `DuplicateResult` if one is a second result for a call on this path.
+        `run` is a transition of a run that is written in the same transaction. Raises `DuplicateResult` if one is
+        a second result for a call on this path, `RunLost` if the run is another's to write.
         """
         ...
 
     async def at(self, entry_id: str) -> PathReader:
         """Return the path that ends at an entry of this session's tree, to read; the leaf stays where it is."""
+        ...
+
+    @property
+    def runs(self) -> RunRows:
+        """The project's runs."""
         ...
 
     async def move(self, entry_id: str, *bodies: Body | UnknownBody) -> tuple[Entry, ...]:

@@ -11,13 +11,14 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import TypeVar
 
-from tui.log import blobs, lease, segments, track
+from tui.log import blobs, lease, runs, segments, track
 from tui.log.entries import Body, Entry, UnknownBody
 from tui.log.errors import Damaged, LogClosed
 from tui.log.found import Search
 from tui.log.index import SearchIndex
 from tui.log.lease import Lease, Owner
 from tui.log.protocol import SessionInfo, now_ms
+from tui.log.runs import RunEventRow, RunRow, RunWrite
 from tui.log.search import SessionSearch
 from tui.log.track import Clock, Desk, State, Track
 from tui.log.worker import Inline, Runner, Work
@@ -144,6 +145,29 @@ class Reader:
             return list(error.kept), list(error.gaps)
 
 
+class RunShelf:
+    """The project's runs as one session reaches them. See `RunRows` for what each method promises."""
+
+    def __init__(self, shell: _Shell) -> None:
+        self._shell = shell
+
+    async def take(self, run: str) -> int:
+        """See `RunRows.take`."""
+        return await self._shell.write(lambda db: self._shell.track.take_run(db, run), _forget)
+
+    async def all(self) -> list[RunRow]:
+        """See `RunRows.all`."""
+        return await self._shell.look_up(runs.rows)
+
+    async def find(self, run: str) -> RunRow | None:
+        """See `RunRows.find`."""
+        return await self._shell.look_up(lambda db: runs.find(db, run))
+
+    async def events(self, run: str) -> list[RunEventRow]:
+        """See `RunRows.events`."""
+        return await self._shell.look_up(lambda db: runs.events(db, run))
+
+
 class Session(Reader):
     """A session on its active branch, open for writing or to follow. Made by `Store`."""
 
@@ -174,9 +198,11 @@ class Session(Reader):
         """Whether this window holds the lease, as far as is known."""
         return not self._shell.closed and self._track.writable
 
-    async def append(self, *bodies: Body | UnknownBody) -> tuple[Entry, ...]:
+    async def append(self, *bodies: Body | UnknownBody, run: RunWrite | None = None) -> tuple[Entry, ...]:
         """See `SessionLog.append`."""
-        return await self._written(lambda db: self._track.append(db, bodies)) if bodies else ()
+        if not bodies and run is None:
+            return ()
+        return await self._written(lambda db: self._track.append(db, bodies, run))
 
     async def _written(self, work: Work[tuple[State, tuple[Entry, ...]]]) -> tuple[Entry, ...]:
         """Run work that writes entries; memory takes the new state over after the commit."""
@@ -185,6 +211,11 @@ class Session(Reader):
     async def at(self, entry_id: str) -> Reader:
         """See `SessionLog.at`."""
         return Reader(self._shell, await self._shell.look_up(lambda db: self._track.path_to(db, entry_id)))
+
+    @property
+    def runs(self) -> RunShelf:
+        """See `SessionLog.runs`."""
+        return RunShelf(self._shell)
 
     async def move(self, entry_id: str, *bodies: Body | UnknownBody) -> tuple[Entry, ...]:
         """See `SessionLog.move`."""

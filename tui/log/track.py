@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path as FilePath
 from typing import TypeAlias
@@ -16,7 +16,7 @@ from typing import TypeAlias
 import msgspec
 
 from tui.log import lease as leases
-from tui.log import segments
+from tui.log import runs, segments
 from tui.log.entries import (
     Answer,
     Approved,
@@ -32,6 +32,7 @@ from tui.log.entries import (
 from tui.log.errors import DuplicateResult, EntryNotFound, LeaseLost, LogUnwritable, SessionNotFound
 from tui.log.lease import Lease, Owner
 from tui.log.protocol import SessionInfo
+from tui.log.runs import RunWrite
 from tui.log.segments import Place
 from tui.messages import clean_json, new_id
 
@@ -147,10 +148,28 @@ class Track:
         """Take over the stored state of a session just opened. Raises `SessionNotFound`."""
         self.settle(self._stored(db, _row(db, self.session)))
 
-    def append(self, db: sqlite3.Connection, bodies: Iterable[Body | UnknownBody]) -> tuple[State, tuple[Entry, ...]]:
-        """Insert entries after the stored leaf and move it. Raises `DuplicateResult` and what `Desk.check` raises."""
+    def take_run(self, db: sqlite3.Connection, run: str) -> int:
+        """Take the project's runs up for one of this session. Raises `RunHeld` and what `Desk.check` raises."""
         self.desk.check(db, self.lease, self.session)
-        return self._written(db, self._stored(db, _row(db, self.session)), bodies)
+        desk = self.desk
+
+        def owner_of(session: str) -> str:
+            return leases.alive(db, session, desk.me, desk.clock(), leases.process_start)
+
+        return runs.take(db, run, self.session, owner_of)
+
+    def append(
+        self, db: sqlite3.Connection, bodies: Sequence[Body | UnknownBody], run: RunWrite | None = None
+    ) -> tuple[State, tuple[Entry, ...]]:
+        """Insert entries after the stored leaf and move it, and the step of a run with them.
+
+        Raises `DuplicateResult`, `RunLost` and what `Desk.check` raises.
+        """
+        self.desk.check(db, self.lease, self.session)
+        if run is not None:
+            runs.write(db, self.session, self.desk.clock(), run)
+        state = self._stored(db, _row(db, self.session))
+        return self._written(db, state, bodies) if bodies else (state, ())
 
     def move(
         self, db: sqlite3.Connection, entry_id: str, bodies: Iterable[Body | UnknownBody] = ()

@@ -37,6 +37,7 @@ from tui.log.entries import (
     Reference,
     Result,
     ResumedFrom,
+    RunCard,
     Settled,
     Started,
     TaskSet,
@@ -326,6 +327,7 @@ _Other: TypeAlias = (
     | Pinned
     | Notes
     | ResumedFrom
+    | RunCard
     | UnknownBody
 )
 
@@ -337,6 +339,8 @@ def _single(entry_id: str, body: _Other, level: Level) -> Block | None:
             return NoticeBlock(entry_id, body.text, level, body.level)
         case ModelChosen() | ApprovalMode() | TaskSet() | Pinned() | ResumedFrom():
             return NoticeBlock(entry_id, _setting(body), level)
+        case RunCard():
+            return NoticeBlock(entry_id, _card(body), level, _SEVERITIES.get(body.what, "info"))
         case Note():
             return NoteBlock(entry_id, body.text, level)
         case Checkpoint():
@@ -346,6 +350,20 @@ def _single(entry_id: str, body: _Other, level: Level) -> Block | None:
         case Started() | Queue() | Handoff() | Latch() | Announced() | Notes():
             # What waits is shown beside the editor, levels by thread, bar and notices, a failed handoff by its notice.
             return None
+
+
+_SEVERITIES: dict[str, Literal["info", "warning", "error"]] = {
+    "failed": "warning",
+    "blocked": "error",
+    "paused": "warning",
+    "suspended": "warning",
+    "review": "warning",
+}
+
+
+def _card(body: RunCard) -> str:
+    """Return what a run's card says; the end of a run brings its report, all other details are on the board."""
+    return f"{body.text}\n{body.detail}" if body.what in ("complete", "stopped") and body.detail else body.text
 
 
 _STOPS: dict[StopReason, str] = {
