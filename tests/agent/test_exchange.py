@@ -15,6 +15,7 @@ from tests.agent.support import bash, bodies, kinds, options, path_of, said, ses
 from tests.cli.support import environment
 from tests.support.provider import Call, Provider, Reply
 from tui.agent.events import AnswerDelta, ApprovalAsked, EntryAdded, PhaseChanged, QueueReturned, RetryWaiting
+from tui.context.view import EFFECTS_UNKNOWN
 from tui.log.entries import Answer, Approved, Prompt, Queue, Result, Settled, ToolStarted
 from tui.messages import StopReason, Text, UserMessage
 
@@ -72,6 +73,14 @@ def run_until_the_first_result(command: list[str], project: Path, home: Path) ->
         child.kill()
 
 
+def run_until_both_have_spoken(command: list[str], project: Path, home: Path) -> None:
+    environ = {**environment({"CLEW_HOME": str(home)}), "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, cwd=project, env=environ, stdout=subprocess.DEVNULL) as child:
+        (project / "begun").read_text()
+        (project / "begun_too").read_text()
+        child.kill()
+
+
 async def test_a_kill_between_two_results_keeps_the_one_and_says_so_of_the_other(tmp_path: Path) -> None:
     calls = (bash("echo begun > begun; read line < gate"), bash("read line < begun_too; echo second"))
     with Provider(Reply(calls=calls), Reply(text="after")) as provider:
@@ -93,6 +102,22 @@ async def test_a_kill_between_two_results_keeps_the_one_and_says_so_of_the_other
             assert await said(agent, "and now?") == "answered"
             assert len(bodies(await path_of(agent), ToolStarted)) == 2, "a finished call never runs again"
         assert "Effects unknown" in texts(provider.requests[-1])
+
+
+async def test_a_kill_leaves_what_a_long_command_had_printed(tmp_path: Path) -> None:
+    # The command itself waits until its output is in the file that is left behind.
+    kept = "until grep -qs early ../home/spill/*/*; do sleep 0.05; done"
+    calls = (bash("echo done > begun; true"), bash(f"echo early; {kept}; echo kept > begun_too; read line < gate"))
+    with Provider(Reply(calls=calls), Reply(text="after")) as provider:
+        given = options(tmp_path, provider, open="newest")
+        for name in ("gate", "begun", "begun_too"):
+            os.mkfifo(given.cwd / name)
+        command = [sys.executable, "-m", "tui", "-p", "both", "--mode", "json", "--approve", "all", "--window", "32000"]
+        command += ["--base-url", f"{provider.base_url}/v1", "--model", "scripted"]
+        run_until_both_have_spoken(command, given.cwd, given.home)
+        async with session(given) as (agent, _):
+            results = [result.message.text for result in bodies(await path_of(agent), Result)]
+    assert results[-1] == f"early\n[{EFFECTS_UNKNOWN}]"
 
 
 async def test_one_bad_call_of_three_leaves_three_results(tmp_path: Path) -> None:

@@ -12,7 +12,16 @@ import pytest
 
 from tests.agent.support import bash, bodies, kinds, options, path_of, said, session, texts, until
 from tests.support.provider import Provider, Reply
-from tui.agent.events import AnswerDelta, ApprovalAsked, ApprovalClosed, EntryAdded, PhaseChanged, QueueReturned
+from tui.agent.events import (
+    AnswerDelta,
+    ApprovalAsked,
+    ApprovalClosed,
+    EntryAdded,
+    PhaseChanged,
+    QueueReturned,
+    ToolProgress,
+)
+from tui.context.view import EFFECTS_UNKNOWN
 from tui.log.entries import Answer, Prompt, Queue, Result, Settled, ToolStarted
 from tui.messages import StopReason, Text, UserMessage
 from tui.models.factory import ModelChoice, open_model
@@ -238,6 +247,40 @@ def running(pid: int) -> bool:
         return False
     status = Path(f"/proc/{pid}/status")
     return not (status.exists() and "State:\tZ" in status.read_text())
+
+
+async def test_escape_keeps_what_a_command_had_printed(tmp_path: Path) -> None:
+    async with (
+        Provider(Reply(calls=(bash("seq 3000; cat gate"),)), Reply(text="fine")) as provider,
+        session(options(tmp_path, provider)) as (agent, events),
+    ):
+        os.mkfifo(tmp_path / "project" / "gate")
+        await agent.send(words("wait"))
+        await until(events, lambda event: isinstance(event, ToolProgress) and "3000\n" in event.text)
+        await agent.interrupt()
+        (result,) = bodies(await path_of(agent), Result)
+        assert await said(agent, "what did it print?") == "answered"
+    assert result.message.text.startswith("1\n2\n")
+    assert f"\n3000\n[{EFFECTS_UNKNOWN}]" in result.message.text
+    assert len(result.message.text.encode()) < 52 * 1024
+    assert result.refused == "unknown"
+    assert len(Path(str(result.details["spill"])).read_bytes().split()) == 3000
+    assert "2999" in texts(provider.requests[-1])
+    assert "Effects unknown" in texts(provider.requests[-1])
+
+
+async def test_escape_of_a_silent_command_says_so(tmp_path: Path) -> None:
+    async with (
+        Provider(Reply(calls=(bash("echo begun > pid; cat gate"),))) as provider,
+        session(options(tmp_path, provider)) as (agent, _),
+    ):
+        for name in ("gate", "pid"):
+            os.mkfifo(tmp_path / "project" / name)
+        await agent.send(words("wait"))
+        await anyio.to_thread.run_sync((tmp_path / "project" / "pid").read_text)
+        await agent.interrupt()
+        (result,) = bodies(await path_of(agent), Result)
+    assert result.message.text == EFFECTS_UNKNOWN
 
 
 async def test_leaving_while_an_answer_streams_is_written_down(tmp_path: Path) -> None:

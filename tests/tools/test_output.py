@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.tools.output import SPILL_BYTES, Live, Sink
+from tui.tools.output import SPILL_BYTES, Live, Sink, left_in
 
 
 def sink(folder: Path) -> Sink:
@@ -38,6 +38,37 @@ def test_more_than_the_disk_limit_is_counted_and_not_kept(tmp_path: Path) -> Non
     assert "the first 67,108,864 bytes are in " in result.text
     assert len(result.text.encode()) < 51 * 1024
     assert one.whole(1 << 30) == b""
+
+
+def test_what_is_kept_for_a_crash_is_gone_after_a_whole_result(tmp_path: Path) -> None:
+    one = sink(tmp_path)
+    one.keep()
+    assert one.path is None, "of a silent command nothing is kept"
+    one.feed(b"first\n")
+    one.keep()
+    one.feed(b"second\n")
+    assert left_in(tmp_path / "spill") == "first\nsecond"
+    assert one.result().text == "first\nsecond"
+    assert one.path is None
+    assert not (tmp_path / "spill").exists()
+
+
+def test_what_is_kept_stays_where_the_result_is_a_part(tmp_path: Path) -> None:
+    one = sink(tmp_path)
+    one.feed(b"x\n" * 3_000)
+    one.keep()
+    assert one.result().cut
+    one.close()
+    assert (tmp_path / "spill").read_bytes() == b"x\n" * 3_000
+
+
+def test_what_was_left_of_a_large_output_is_bounded(tmp_path: Path) -> None:
+    (tmp_path / "spill").write_bytes(b"".join(b"%d\n" % number for number in range(200_000)))
+    text = left_in(tmp_path / "spill")
+    assert text.startswith("0\n1\n")
+    assert text.endswith("\n199999")
+    assert f"what was kept of it is in {tmp_path / 'spill'}" in text
+    assert len(text.encode()) < 52 * 1024
 
 
 def test_a_cut_in_the_middle_of_a_character(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tui.messages import new_id
+from tui.tools.output import left_in
 
 __all__ = ["SeenFiles", "Spill"]
 
@@ -46,3 +47,10 @@ class Spill:
         path = self._folder / f"{call_id or new_id()}{suffix}"
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
         return path
+
+    def left(self, call_id: str) -> str:
+        """Return what a call had printed when the program ended in its middle, bounded; empty where nothing is kept."""
+        try:
+            return left_in(self._folder / f"{call_id}.txt")
+        except OSError:
+            return ""

@@ -37,12 +37,14 @@ class Reopening(msgspec.Struct, frozen=True):
     say: Callable[[str], None]
     """The same once it listens."""
     sleep: Callable[[float], Awaitable[None]]
+    left: Callable[[str], str]
+    """What a call had printed when the program ended in its middle, by its id."""
 
     async def run(self) -> None:
         """Write what the last owner could not, then do what the newest handoff calls for."""
         state = self.compaction.state
         facts = tail_facts(await self._tail(), state)
-        for entry in await _recover(self.journal):
+        for entry in await _recover(self.journal, self.left):
             if isinstance(entry.body, Settled):
                 self.report(f"This session was interrupted. {entry.body.detail}")
         await self._act(recover_handoff(state, facts, "asked", headless=not self.interactive))
@@ -96,13 +98,16 @@ class Reopening(msgspec.Struct, frozen=True):
         self.loop.job(announced)
 
 
-async def _recover(journal: Journal) -> tuple[Entry, ...]:
-    """Make whole what the last owner left in the middle; return the entries written."""
+async def _recover(journal: Journal, left: Callable[[str], str]) -> tuple[Entry, ...]:
+    """Make whole what the last owner left in the middle; return the entries written.
+
+    `left` tells what the call of an id had printed.
+    """
     branch = journal.branch
     if not branch.entries:
         return ()
     partial = _decode(await journal.log.partial())
-    bodies = recovery(list(branch.entries), partial, exchange_open=branch.exchange_open)
+    bodies = recovery(list(branch.entries), partial, exchange_open=branch.exchange_open, left=left)
     return await journal.append(*bodies) if bodies else ()
 
 

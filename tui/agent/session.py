@@ -206,7 +206,12 @@ def _reopening(
         report=report,
         say=lambda text: broadcast.emit(Said(text)),
         sleep=options.sleep,
+        left=_spill(options, journal).left,
     )
+
+
+def _spill(options: SessionOptions, journal: Journal) -> Spill:
+    return Spill(options.home / "spill" / journal.log.id)
 
 
 async def _begin(options: SessionOptions, journal: Journal, model: Model) -> None:
@@ -246,7 +251,7 @@ class _Assembly:
         self._broadcast = broadcast
         self._approvals = Approvals(broadcast.emit)
         self._seen = SeenFiles(file_states(journal.branch.entries))
-        self._spill = Spill(options.home / "spill" / journal.log.id)
+        self._spill = _spill(options, journal)
         self._rules = _rules(options)
         self._tools = (*standard_tools(), *session_tools(self._info))
         self._environ = {name: value for name, value in options.environ.items() if name not in _PRIVATE}

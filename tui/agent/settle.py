@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from tui.agent.branch import Branch, open_calls
-from tui.agent.toolrun import refused
-from tui.context.view import EFFECTS_UNKNOWN, NOT_STARTED
+from tui.agent.toolrun import broken_off, refused
+from tui.context.view import NOT_STARTED
 from tui.log.entries import Answer, Body, Entry, Prompt, Queue, Settled, Waiting
 from tui.messages import AssistantMessage, StopReason
 from tui.models.base import ConnectionFailed, ContextTooLong, EmptyAnswer, ModelError, StreamDropped, StreamStalled
@@ -113,21 +115,24 @@ def stopped(branch: Branch, settled: Settled) -> tuple[Body, ...]:
     return (settled, Queue()) if branch.queue else (settled,)
 
 
-def recovery(entries: list[Entry], partial: AssistantMessage | None, *, exchange_open: bool) -> tuple[Body, ...]:
+def recovery(
+    entries: list[Entry], partial: AssistantMessage | None, *, exchange_open: bool, left: Callable[[str], str]
+) -> tuple[Body, ...]:
     """Return what makes a branch whole that its owner left in the middle: once, durably.
 
-    The growing answer is kept and marked; each open call gets its one result; the exchange ends as interrupted.
+    The growing answer is kept and marked; each open call gets its one result, with what it had printed (`left`,
+    by its id); the exchange ends as interrupted.
     """
     bodies: list[Body] = []
     if partial is not None and exchange_open:
         bodies.append(Answer(partial))
-    left = open_calls(entries)
+    calls = open_calls(entries)
     bodies += [
-        refused(call, EFFECTS_UNKNOWN, "unknown") if started else refused(call, NOT_STARTED, "not-started")
-        for call, started in left
+        broken_off(call, left(call.id)) if started else refused(call, NOT_STARTED, "not-started")
+        for call, started in calls
     ]
     if exchange_open:
-        running = [call.name for call, started in left if started]
+        running = [call.name for call, started in calls if started]
         what = f" while running {', '.join(running)}; effects unknown" if running else ""
         bodies.append(Settled("interrupted", f"The program ended{what}."))
     return tuple(bodies)

@@ -24,7 +24,7 @@ from tui.tools.base import Effect, Outcome, Preview, Tool, ToolContext, ToolErro
 from tui.tools.permissions import Allow, Ask, Refuse, suggest
 from tui.tools.schema import check
 
-__all__ = ["ToolRunner", "ToolRunnerParts", "progress_sink", "refused"]
+__all__ = ["ToolRunner", "ToolRunnerParts", "broken_off", "progress_sink", "refused"]
 
 Refusal = Literal["denied", "not-started", "unknown", "bad-arguments", "handoff", "hard", "invalid-config"]
 
@@ -59,6 +59,12 @@ def refused(call: ToolCall, text: str, why: Refusal) -> Result:
     return Result(message=message, refused=why)
 
 
+def broken_off(call: ToolCall, output: str = "") -> Result:
+    """Return the one result of a call that was running when it was stopped, with what it had printed."""
+    text = f"{clean(output)}\n[{EFFECTS_UNKNOWN}]" if output.strip() else EFFECTS_UNKNOWN
+    return refused(call, text, "unknown")
+
+
 class ToolRunner:
     """Runs batches of calls; one per agent."""
 
@@ -80,7 +86,7 @@ class ToolRunner:
             async with self._order(tool, call):
                 await self._allowed(tool, call)
                 await state.started()
-                result = await self._run(tool, call)
+                result = await self._run(tool, call, state.leave)
         except _RefusedError as refusal:
             result = refused(call, str(refusal), refusal.why)
         except anyio.get_cancelled_exc_class():
@@ -161,9 +167,10 @@ class ToolRunner:
         except (ToolError, OSError) as error:
             self._parts.emit(Said(f"{error} You will be asked again."))
 
-    async def _run(self, tool: Tool, call: ToolCall) -> Result:
+    async def _run(self, tool: Tool, call: ToolCall, leave: Callable[[Outcome], None]) -> Result:
+        context = msgspec.structs.replace(self._parts.context(call.id), leave=leave)
         try:
-            outcome = await tool.run(self._parts.context(call.id), call.arguments)
+            outcome = await tool.run(context, call.arguments)
         except ToolError as error:
             outcome = Outcome(text=str(error), is_error=True)
         except Exception as error:  # whatever a tool raises is the model's to hear, never the session's end
@@ -188,6 +195,7 @@ class _Running:
         self._parts = parts
         self._since: float | None = None
         self._done = False
+        self._left = Outcome("")
 
     async def started(self) -> None:
         await self._parts.append(ToolStarted(call_id=self._call.id, name=self._call.name))
@@ -200,15 +208,22 @@ class _Running:
                 await self._parts.append(msgspec.structs.replace(result, seconds=seconds))
             self._done = True
 
+    def leave(self, outcome: Outcome) -> None:
+        """Take what a tool had given when it was stopped."""
+        self._left = outcome
+
     async def interrupted(self) -> None:
         if self._done:
             return
-        result = (
-            refused(self._call, NOT_STARTED, "not-started")
-            if self._since is None
-            else refused(self._call, EFFECTS_UNKNOWN, "unknown")
-        )
-        await self.ended(result)
+        if self._since is None:
+            await self.ended(refused(self._call, NOT_STARTED, "not-started"))
+            return
+        left = self._left
+        result = msgspec.structs.replace(broken_off(self._call, left.text), details=left.details)
+        with anyio.CancelScope(shield=True):
+            if left.full:
+                result = msgspec.structs.replace(result, blob=await self._parts.put_blob(left.full))
+            await self.ended(result)
 
 
 def progress_sink(emit: Callable[[AgentEvent], None], call_id: str) -> Callable[[str], None]:

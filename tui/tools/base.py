@@ -81,6 +81,10 @@ class SpillWriter(Protocol):
         ...
 
 
+def _forget(_outcome: Outcome) -> None:
+    """Leave nothing behind."""
+
+
 class ToolContext(msgspec.Struct, frozen=True):
     """What a call may use. `progress` takes decoded live output for the screen; it may drop and coalesce."""
 
@@ -97,6 +101,8 @@ class ToolContext(msgspec.Struct, frozen=True):
     """Whether the model can see images."""
     settings: Mapping[str, Json] = {}
     """Per-tool settings: `bash.timeout` seconds, `bash.shell`, …"""
+    leave: Callable[[Outcome], None] = _forget
+    """For a tool that is being cancelled: what it had given until then; the result adds that it was stopped."""
 
 
 class Tool(msgspec.Struct, frozen=True):

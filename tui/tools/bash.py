@@ -43,6 +43,8 @@ TERM_GRACE = 2.0
 CANCEL_GRACE = 0.05
 """Seconds between TERM and KILL after Esc: the whole call must end within 0.2."""
 LIVE_EVERY = 0.1
+KEEP_AFTER = 1.0
+"""Seconds after which a command's output is written to its file as it comes."""
 _LOOK_EVERY = 0.02
 _FULL_BYTES = 1 << 20
 _PIECE = 1 << 16
@@ -163,6 +165,9 @@ async def _run(ctx: ToolContext, args: Mapping[str, Json]) -> Outcome:
     try:
         end = await _execute(ctx, clean(asked.command), limit, sink)
         return _outcome(asked.command, limit, sink, end)
+    except anyio.get_cancelled_exc_class():
+        ctx.leave(_left(asked.command, sink))
+        raise
     finally:
         sink.close()
 
@@ -223,7 +228,7 @@ async def _attend(ctx: ToolContext, process: anyio.abc.Process, pipe: _Pipe, lim
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(pipe.pump)
-            tasks.start_soon(_show, pipe.live)
+            tasks.start_soon(_show, pipe)
             with anyio.move_on_after(limit) as scope:
                 await process.wait()
             timed_out = scope.cancelled_caught
@@ -243,10 +248,14 @@ async def _attend(ctx: ToolContext, process: anyio.abc.Process, pipe: _Pipe, lim
     return _End(process.returncode, timed_out, stopped, processes.marked(ctx.call_id))
 
 
-async def _show(live: Live) -> None:
+async def _show(pipe: _Pipe) -> None:
+    """Show what has come, and keep it: a crash must not lose the output of a command that takes long."""
+    keeping_from = anyio.current_time() + KEEP_AFTER
     while True:
         await anyio.sleep(LIVE_EVERY)
-        live.flush()
+        pipe.live.flush()
+        if anyio.current_time() >= keeping_from:
+            pipe.sink.keep()
 
 
 async def _terminate(process: anyio.abc.Process, grace: float) -> None:
@@ -310,6 +319,13 @@ def _outcome(command: str, limit: float, sink: Sink, end: _End) -> Outcome:
     text = "\n".join([output.text or "(no output)", *(f"[{note}]" for note in notes)])
     failed = end.timed_out or end.status != 0
     return Outcome(text, failed, details=_details(command, sink, output, end), full=_full(sink, output))
+
+
+def _left(command: str, sink: Sink) -> Outcome:
+    """Return what a command had printed when it was stopped; after that nothing of it is left."""
+    output = sink.result()
+    details = _details(command, sink, output, _End(None, timed_out=False, stopped=0, survivors=()))
+    return Outcome(output.text, is_error=True, details={**details, "interrupted": True}, full=_full(sink, output))
 
 
 def _full(sink: Sink, output: Bounded) -> bytes:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tui.tools.text import Bounded, bound_ends, count, decode, is_binary, plain
 
-__all__ = ["SPILL_BYTES", "Live", "Sink"]
+__all__ = ["SPILL_BYTES", "Live", "Sink", "left_in"]
 
 SPILL_BYTES = 64 << 20
 """Most bytes of one command's output that are kept on disk."""
@@ -31,6 +31,7 @@ class Sink:
         self._spill = spill
         self._fd = -1
         self._written = 0
+        self._early = False
 
     def feed(self, piece: bytes) -> None:
         """Take the next piece of output. Never raises: a full disk costs the file, not the command."""
@@ -44,6 +45,12 @@ class Sink:
             self._open(bytes(self._head + self._tail))
         if len(self._tail) > 2 * _TAIL:
             del self._tail[:-_TAIL]
+
+    def keep(self) -> None:
+        """Write what has come to the file from now on, however little it is: a crash then leaves it behind."""
+        if self.total and self.path is None and not self.error:
+            self._early = True
+            self._open(bytes(self._head + self._tail))
 
     def _open(self, kept: bytes) -> None:
         try:
@@ -63,6 +70,13 @@ class Sink:
                 rest = rest[done:]
         except OSError as error:
             self._fail(error)
+
+    def _drop(self) -> None:
+        """Remove a file that was only for a crash."""
+        self.close()
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+            self.path = None
 
     def _fail(self, error: OSError) -> None:
         self.error = f"the whole output could not be kept: {error.strerror or error}"
@@ -88,9 +102,11 @@ class Sink:
         return f"the whole output is in {self.path}"
 
     def result(self) -> Bounded:
-        """Return the text for the model, cleaned and bounded. Writes the spill file where something was cut."""
+        """Return the text for the model, cleaned and bounded. Where it was cut the whole is in the spill file."""
         text, dropped = self._text()
         bounded = bound_ends(text, self._where(), dropped=dropped)
+        if not bounded.cut and self._early:
+            self._drop()
         if bounded.cut and self.path is None and not self.error:
             self._open(bytes(self._head + self._tail))
             bounded = bound_ends(text, self._where(), dropped=dropped)
@@ -124,6 +140,20 @@ class Sink:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+
+def left_in(path: Path) -> str:
+    """Return what a command had printed when clew itself ended, cleaned and bounded. Raises `OSError`."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        raw = file.read(_HEAD + _TAIL)
+        dropped = max(0, size - len(raw))
+        if dropped:
+            file.seek(-_TAIL, os.SEEK_END)
+            text = f"{plain(decode(raw[:_HEAD]))}\0{plain(decode(_at_character(file.read(_TAIL))))}"
+        else:
+            text = plain(decode(raw))
+    return bound_ends(text.removesuffix("\n"), f"what was kept of it is in {path}", dropped=dropped).text
 
 
 def _at_character(raw: bytes) -> bytes:
