@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -197,6 +198,30 @@ async def test_thresholds_that_do_not_fit_fail_closed(tmp_path: Path) -> None:
         "context_info": "",
     }
     assert "thresholds do not fit" in next(r.message.text for r in bodies(path, Result) if r.refused)
+
+
+@pytest.mark.parametrize("more", [{}, {"settings": Settings(compaction="off")}], ids=["self", "off"])
+async def test_a_window_too_small_for_any_answer_is_said_and_nothing_is_sent(
+    tmp_path: Path, more: dict[str, Any]
+) -> None:
+    player = Player()
+    async with (
+        serving(player) as provider,
+        session(wired(tmp_path, provider, window=1_000, **more)) as (agent, _),
+    ):
+        assert "tokens are left for the conversation" in agent.usage.problem
+        assert await said(agent, "go") == "needs-person"
+        settled = bodies(await path_of(agent), Settled)[-1]
+        assert not provider.requests
+    assert "larger window than 1000" in settled.detail
+    assert "Nothing was sent" in settled.detail
+
+
+def test_a_window_too_small_is_said_at_the_start_of_print_mode(tmp_path: Path) -> None:
+    done = clew("-p", "go", "--window", "1000", "--provider", "rehearsal", cwd=tmp_path)
+    assert done.returncode == 4, done.stderr
+    assert b"tokens are left for the conversation" in done.stderr.splitlines()[0]
+    assert done.stdout == b""
 
 
 def test_thresholds_that_do_not_fit_end_print_mode_with_4(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from textual.pilot import Pilot
 
-from tests.app.stage import ASKED, DIFF, Stage, conversation
+from tests.app.stage import ASKED, DIFF, Stage, conversation, filled
 from tests.app.waiting import until
 from tui.agent.events import (
     AgentEvent,
@@ -253,6 +253,20 @@ class TestCommands:
 async def test_returned_texts_stand_in_the_editor() -> None:
     async with stage(QueueReturned(("one", "two"))) as (app, _, _clock):
         assert app.main.editor.text == "one\ntwo"
+
+
+async def test_an_invalid_configuration_stands_as_long_as_it_lasts() -> None:
+    broken = UsageChanged(900, 0, 1_000, "estimated", 0.0, None, "Only 0 tokens are left for the conversation.")
+    async with stage(broken) as (app, pilot, _):
+        banner = app.main.query_one(Banner)
+        assert banner.has_class("-notice")
+        assert "Only 0 tokens are left" in str(banner.render())
+        app.main.show(filled(900))
+        await pilot.pause()
+        assert not banner.display
+        banner.say("read only", "notice")
+        app.main.show(broken)
+        assert str(banner.render()) == "read only\nOnly 0 tokens are left for the conversation."
 
 
 async def test_a_failed_log_leaves_a_banner_and_a_usable_editor() -> None:

@@ -125,6 +125,18 @@ class TestStatus:
         line = status_content(status, 11.5, 0).plain
         assert "trying again in 2s: [/red] 429\\x1b[2J (1 of 4)" in line
 
+    def test_a_note_about_what_goes_on_ends_with_it(self) -> None:
+        busy = Status(phase="tools", note="The agent is at work.", passing=True)
+        assert advance(busy, PhaseChanged("requesting"), 1.0).note == busy.note
+        rested = advance(advance(busy, PhaseChanged("requesting"), 1.0), PhaseChanged("idle"), 2.0)
+        assert status_content(rested, 2.0, 0).plain.endswith("ready")
+        idle = Status(phase="idle", note="There is nothing to go on with.", passing=True)
+        assert not advance(idle, PhaseChanged("requesting"), 1.0).note
+
+    def test_any_other_note_stands(self) -> None:
+        status = advance(Status(phase="tools", note="Pinned"), PhaseChanged("idle"), 1.0)
+        assert status.note == "Pinned"
+
     def test_a_failed_log_stops_the_clock(self) -> None:
         status = advance(Status(phase="answering"), Failed("disk full"), 1.0)
         assert not status.busy

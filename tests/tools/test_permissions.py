@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -259,9 +260,9 @@ def test_broken_rules_are_an_error_and_never_none(tmp_path: Path) -> None:
     file = next(path for path in home.rglob("*.toml"))
     for content in ("rules = [", 'rules = ["nonsense"]', "rules = 3"):
         file.write_text(content)
-        with pytest.raises(RuleError):
+        with pytest.raises(RuleError, match=re.escape(f"The rules in {file} cannot be")):
             load_rules(home, project)
-        with pytest.raises(RuleError):
+        with pytest.raises(RuleError, match=re.escape(str(file))):
             add_rule(home, project, "bash(ls)")
         assert file.read_text() == content
 

@@ -44,7 +44,7 @@ class Gate:
         model, requests = self._model(), self._requests
         limits = requests.thresholds(model)
         if self._compaction.mode == "off" or isinstance(limits, ConfigurationError):
-            return None
+            return self._no_room(model, limits)
         await self._journal.append(*self._crossings(limits, model))
         act = act_at_hard(
             mode=self._compaction.mode,
@@ -63,11 +63,25 @@ class Gate:
 
     async def _make_room(self, model: Model) -> Settled | None:
         """Compact first where the next request cannot fit a window that is known; a server must not cut it silently."""
-        usage = self._requests.measured(model)
+        if self._compaction.compactable() and not self._fits(model):
+            return await self._compaction.overflow("")
+        return self._no_room(model, self._requests.thresholds(model))
+
+    def _fits(self, model: Model) -> bool:
+        """Whether an answer can fit; a window that is only assumed may be larger, so it keeps nothing back."""
         assumed = self._requests.info(model).window_source is WindowSource.ASSUMED
-        if assumed or fits(usage) or not self._compaction.compactable():
+        return assumed or fits(self._requests.measured(model))
+
+    def _no_room(self, model: Model, limits: Thresholds | ConfigurationError) -> Settled | None:
+        """Return how the exchange ends where no answer can fit: a limit of one token is no answer."""
+        if self._fits(model):
             return None
-        return await self._compaction.overflow("")
+        if isinstance(limits, ConfigurationError):
+            return Settled("needs-person", f"{limits.message} Nothing was sent; the words are kept.")
+        window = self._requests.info(model).window
+        text = f"The next request would leave no room for an answer in the window of {window:,} tokens, and there is "
+        text += "nothing left to compact. Nothing was sent: use a model with a larger window, or begin a new session."
+        return Settled("context-full", text)
 
     def _crossings(self, limits: Thresholds, model: Model) -> tuple[Body, ...]:
         usage, known_latch = self._requests.measured(model), self._requests.latch

@@ -96,6 +96,8 @@ class _Run:
         options = self._call.options
         async with open_session(options, report=say) as agent:
             events = agent.subscribe()
+            if agent.usage.thresholds is None:
+                say(agent.usage.problem)
             opened = Opened(agent.session_id, options.cwd, agent.model_info, options.persist)
             self._write(lambda: self._call.sink.begin(opened))
             await agent.send(self._call.message, "follow-up")  # behind what the session still has to do

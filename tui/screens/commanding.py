@@ -79,7 +79,7 @@ def run_command(screen: MainScreen, command: Typed, powers: Powers) -> None:
 
 def _approve(screen: MainScreen, rest: str, powers: Powers) -> None:
     if screen.link is None:
-        screen.note("The session is not open yet")
+        screen.note("The session is not open yet", passing=True)
         return
     now = screen.link.agent.approval
 
@@ -114,7 +114,7 @@ def _theme(screen: MainScreen, rest: str, powers: Powers) -> None:
 
 def _model(screen: MainScreen, rest: str, powers: Powers) -> None:
     if screen.link is None:
-        screen.note("The session is not open yet")
+        screen.note("The session is not open yet", passing=True)
     elif rest:
         use_named(screen, rest)
     else:

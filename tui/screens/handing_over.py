@@ -42,7 +42,7 @@ def run_context_command(screen: MainScreen, name: ContextName, rest: str, pages:
     """Run a command about the context."""
     link = screen.link
     if link is None:
-        screen.note("The session is not open yet")
+        screen.note("The session is not open yet", passing=True)
         return
     match name:
         case "compact":
@@ -74,7 +74,7 @@ def _told(screen: MainScreen, ask: Callable[[Agent], Awaitable[str]]) -> None:
     async def asked(agent: Agent) -> None:
         text = await ask(agent)
         if text:
-            screen.note(text)
+            screen.note(text, passing=True)
 
     if screen.link is not None:
         screen.link.do(asked)

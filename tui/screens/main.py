@@ -178,9 +178,7 @@ class SessionView(EarlyKeysScreen):
                 self.editor.give_back(texts)
             case UsageChanged():
                 _show_bar(self, event)
-                if event.problem not in ("", self._problem):
-                    self.note(event.problem)  # why the levels or the reported usage cannot be used: said once
-                self._problem = event.problem
+                self._say_problem(event)
             case Failed(message=message):
                 self.query_one(Banner).say(
                     f"{message} Nothing after this is saved; what is here can be copied.", "error"
@@ -192,10 +190,18 @@ class SessionView(EarlyKeysScreen):
             self.link.do(self.feed.read_words)
         self.query_one(KeyHints).show(_BUSY if self.busy else _IDLE)
 
-    def note(self, text: str) -> None:
-        """Show a word in the status line until the next key."""
+    def _say_problem(self, usage: UsageChanged) -> None:
+        """Tell what is wrong with the levels as long as it is; a doubt about reported usage is said once."""
+        invalid = usage.problem if usage.thresholds is None else ""
+        self.query_one(Banner).stand("configuration", invalid)
+        if usage.problem not in ("", invalid, self._problem):
+            self.note(usage.problem)
+        self._problem = usage.problem
+
+    def note(self, text: str, *, passing: bool = False) -> None:
+        """Show a word in the status line until the next key; `passing` ends with what the agent does now."""
         line = self.query_one(StatusLine)
-        line.show(msgspec.structs.replace(line.status, note=text))
+        line.show(msgspec.structs.replace(line.status, note=text, passing=passing))
 
     def stop(self, message: str, *, opened: bool) -> None:
         """Say that the session is over, or could not be opened, and why; the screen stays."""
@@ -219,7 +225,7 @@ class SessionView(EarlyKeysScreen):
     @on(Composer.Said)
     def _said(self, event: Composer.Said) -> None:
         if self.link is None:
-            self.note("The session is not open; the text is kept")
+            self.note("The session is not open; the text is kept", passing=True)
             return
         self.composer.accept(event.draft)
         self.ask(event.message, event.mode, event.draft)

@@ -21,7 +21,16 @@ __all__ = ["advance"]
 
 
 def advance(status: Status, event: AgentEvent, now: float) -> Status:
-    """Return the status after `event`. `now` is in seconds of the clock the status line uses."""
+    """Return the status after `event`. `now` is in seconds of the clock the status line uses.
+
+    A note about what goes on ends when the agent begins or comes to rest: beside "ready" it would be false.
+    """
+    after = _advance(status, event, now)
+    over = after.passing and after.busy != status.busy
+    return msgspec.structs.replace(after, note="", passing=False) if over else after
+
+
+def _advance(status: Status, event: AgentEvent, now: float) -> Status:
     replace = msgspec.structs.replace
     match event:
         case PhaseChanged(phase=phase, detail=detail):

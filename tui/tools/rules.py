@@ -31,6 +31,10 @@ class RuleError(ToolError):
     """A rule that cannot be understood, or rules that cannot be read or kept."""
 
 
+class NoRuleError(RuleError):
+    """A text that is no rule."""
+
+
 class Rule(msgspec.Struct, frozen=True):
     """One rule. `edit` covers write too; `read` is for paths outside the project."""
 
@@ -62,12 +66,12 @@ def parse_rule(text: str, root: Path) -> Rule:
     """Return the rule that `text` says. A relative glob counts from the project's real root. Raises `RuleError`."""
     match = _FORM.fullmatch(text)
     if match is None or not text.isprintable():
-        raise RuleError(f"{text!r} is no rule. Write for example: bash(git status *), edit(src/**), deny bash(rm *).")
+        raise NoRuleError(f"{text!r} is no rule. Write for example: bash(git status *), edit(src/**), deny bash(rm *).")
     word, pattern = cast("Word", match["word"]), match["pattern"].strip()
     if word == "bash":
         parsed = simple_commands(pattern.removesuffix(" *")) if pattern != "*" else ((),)
         if parsed is None or len(parsed) != 1:
-            raise RuleError(f"{text!r} names no simple command: a rule holds plain words and at most one last *.")
+            raise NoRuleError(f"{text!r} names no simple command: a rule holds plain words and at most one last *.")
     else:
         pattern = f"{Path.home()}{pattern[1:]}" if pattern.startswith("~/") else pattern
         # Real paths have no `..`, and the project's own name is no pattern.
@@ -94,7 +98,11 @@ def _texts(home: Path, project: Path) -> list[str]:
 def load_rules(home: Path, project: Path) -> tuple[Rule, ...]:
     """Return the project's rules; none where there is no file. Raises `RuleError` where one cannot be understood."""
     root = real_project(project)
-    return tuple(parse_rule(text, root) for text in _texts(home, project))
+    try:
+        return tuple(parse_rule(text, root) for text in _texts(home, project))
+    except NoRuleError as error:
+        path = _file(home, project)
+        raise RuleError(f"The rules in {path} cannot be used: {error} None is in force; mend or remove it.") from error
 
 
 def add_rule(home: Path, project: Path, text: str) -> tuple[Rule, ...]:

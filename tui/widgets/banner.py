@@ -13,7 +13,7 @@ __all__ = ["Banner"]
 
 
 class Banner(Static):
-    """Hidden until there is something to say; then it stays until the program ends or says otherwise."""
+    """Hidden until there is something to say; then it stays until the program ends, or the state it tells of does."""
 
     DEFAULT_CSS = """
     Banner { height: auto; max-height: 5; width: 1fr; padding: 0 1; display: none; }
@@ -24,11 +24,29 @@ class Banner(Static):
 
     def __init__(self) -> None:
         super().__init__("", id="banner", markup=False)
+        self._error = ""
+        self._standing: dict[str, str] = {}
 
     def say(self, text: str, kind: Literal["error", "notice"]) -> None:
-        """Show `text`. An error is never replaced by a notice."""
-        if kind == "notice" and self.has_class("-error"):
+        """Show `text` until the program ends. An error is never replaced by a notice."""
+        if kind == "error":
+            self._error = text
+        else:
+            self._standing[""] = text
+        self._show()
+
+    def stand(self, name: str, text: str) -> None:
+        """Show a notice about a state for as long as it lasts: an empty text ends it."""
+        if text == self._standing.get(name, ""):
             return
-        self.set_class(kind == "error", "-error")
-        self.set_class(kind == "notice", "-notice")
+        if text:
+            self._standing[name] = text
+        else:
+            del self._standing[name]
+        self._show()
+
+    def _show(self) -> None:
+        text = self._error or "\n".join(self._standing.values())
+        self.set_class(bool(self._error), "-error")
+        self.set_class(bool(text) and not self._error, "-notice")
         self.update(Content(sanitise(text, cr="newline")))

@@ -54,6 +54,8 @@ class Status(msgspec.Struct, frozen=True):
     """Rows of the transcript that came below what is in view."""
     note: str = ""
     """A word for the person that stands until the next key, like `Ctrl+C again to quit`."""
+    passing: bool = False
+    """Whether the note is about what goes on now: it ends with that."""
 
     @property
     def busy(self) -> bool:
