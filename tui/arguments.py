@@ -17,18 +17,23 @@ from tui.settings import KEYS
 
 __all__ = ["COMMANDS", "RESERVED", "Arguments", "CommandArguments", "UsageError", "help_text", "parse", "version_text"]
 
-Command: TypeAlias = Literal["sessions", "log", "info", "doctor", "models"]
+Command: TypeAlias = Literal["sessions", "log", "export", "import", "info", "doctor", "models"]
 COMMANDS: Mapping[str, str] = {
-    "sessions": "list the sessions of this directory",
+    "sessions": "list the sessions of this directory; trash ID, restore ID, purge [ID]",
     "log": "print every entry of a session, one JSON object a line",
+    "export": "write a session to read or to carry: --format md|html|jsonl [-o FILE]",
+    "import": "take a session in from FILE, written by export --format jsonl",
     "info": "how full a session's context is, its thresholds and handoffs",
     "doctor": "check the sessions of this directory, or one",
     "models": "list the models that can be used",
 }
-RESERVED = ("run", "export", "import")
+RESERVED = ("run",)
 """Words kept for commands that come later."""
-_TAKES_ID = ("log", "info", "doctor")
-_TAKES_JSON = ("sessions", "info", "doctor", "models")
+_TAKES = {"sessions": 100, "log": 1, "export": 1, "import": 1, "info": 1, "doctor": 1}
+"""How many words may follow a command."""
+_KEEPING = ("trash", "restore", "purge")
+"""What `clew sessions` can do with some of them."""
+_TAKES_JSON = ("sessions", "import", "info", "doctor", "models")
 
 _TOP = """\
 usage: clew [OPTIONS] [PROMPT]       open the app, with PROMPT sent at once
@@ -70,6 +75,13 @@ class CommandArguments(msgspec.Struct, frozen=True):
 
     name: str
     id: str = ""
+    """The first word after it."""
+    more: tuple[str, ...] = ()
+    """The other words."""
+    format: str = ""
+    output: str = ""
+    yes: bool = False
+    """What cannot be undone need not be asked."""
     json: bool = False
     cwd: str | None = None
     help: bool = False
@@ -97,6 +109,15 @@ _OWN: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
     (("--version",), {"action": "store_true", "help": "show the version"}),
     (("-h", "--help"), {"action": "store_true", "help": "show this"}),
 )
+
+
+_OF_COMMANDS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
+    (("--json",), {"action": "store_true"}),
+    (("--format",), {"choices": ("md", "html", "jsonl")}),
+    (("-o", "--output"), {"metavar": "FILE"}),
+    (("--yes",), {"action": "store_true"}),
+)
+"""Options that belong to commands alone."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -133,16 +154,19 @@ def parse(argv: Sequence[str]) -> Arguments | CommandArguments:
     """Return what `argv` (without the program's name) asks for. Raises `UsageError`."""
     before, literal = _split(argv)
     parser = _parser()
-    parser.add_argument("--json", action="store_true")
+    for names, how in _OF_COMMANDS:
+        parser.add_argument(*names, **how)
     found = vars(parser.parse_intermixed_args(before))
     words = cast("list[str]", found.pop("words"))
-    as_json = bool(found.pop("json"))
+    of_command = {name: found.pop(name) for name in ("json", "format", "output", "yes")}
     if words and words[0] in RESERVED:
         raise UsageError(f"`clew {words[0]}` comes later; as a prompt it is written `clew -- {words[0]} …`.")
     if words and words[0] in COMMANDS:
-        return _command(words, literal, found, as_json=as_json)
-    if as_json:
+        return _command(words, literal, found, of_command)
+    if of_command["json"]:
         raise UsageError("--json belongs to a command; the events of a prompt come with --mode json.")
+    if any(of_command.values()):
+        raise UsageError("--format, -o and --yes belong to commands: `clew export`, `clew sessions purge`.")
     return _arguments(words + literal, found)
 
 
@@ -153,23 +177,33 @@ def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
     return list(argv[:at]), list(argv[at + 1 :])
 
 
-def _command(words: list[str], literal: list[str], found: dict[str, Any], *, as_json: bool) -> CommandArguments:
-    name, rest = words[0], words[1:] + literal
-    most = 1 if name in _TAKES_ID else 0
+def _command(words: list[str], literal: list[str], found: dict[str, Any], own: dict[str, Any]) -> CommandArguments:
+    name, rest = words[0], [clean(word) for word in words[1:] + literal]
+    most = _TAKES.get(name, 0)
     if len(rest) > most:
         raise UsageError(
             f"`clew {name}` takes {'one ID' if most else 'no more words'}; a prompt is written `clew -- {name} …`."
         )
-    if as_json and name not in _TAKES_JSON:
+    if name == "sessions" and rest and rest[0] not in _KEEPING:
+        raise UsageError(
+            f"`clew sessions` takes no more words but {', '.join(_KEEPING)}; `clew -- sessions …` is a prompt."
+        )
+    if own["json"] and name not in _TAKES_JSON:
         raise UsageError(f"`clew {name}` has no --json: its lines are JSON already.")
+    if (own["format"] or own["output"]) and name != "export":
+        raise UsageError("--format and -o belong to `clew export`.")
     flags = _flags(found) if name == "info" else {}
     if any(value not in (None, False) for option, value in found.items() if option not in ("cwd", "help")):
         also = "settings, " if name == "info" else ""
         raise UsageError(f"`clew {name}` takes {also}--json and --cwd, no other option.")
     return CommandArguments(
         name=name,
-        id=clean("".join(rest)),
-        json=as_json,
+        id="".join(rest[:1]),
+        more=tuple(rest[1:]),
+        format=own["format"] or "",
+        output=own["output"] or "",
+        yes=bool(own["yes"]),
+        json=bool(own["json"]),
         cwd=found["cwd"],
         help=bool(found["help"]),
         flags={name: value for name, value in flags.items() if value is not None},

@@ -9,7 +9,6 @@ no screen, and the app no network code before its first paint.
 from __future__ import annotations
 
 import gc
-import hashlib
 import os
 import sys
 from collections.abc import Sequence
@@ -76,7 +75,20 @@ def _command(asked: CommandArguments) -> int:
     from tui.console.commands import CommandCall, run_command
 
     own, cwd = places(os.environ), _directory(asked.cwd)
-    return run_command(CommandCall(asked.name, own, cwd, asked.id, asked.json, asked.flags))
+    return run_command(
+        CommandCall(
+            name=asked.name,
+            own=own,
+            cwd=cwd,
+            id=asked.id,
+            more=asked.more,
+            format=asked.format,
+            output=asked.output,
+            yes=asked.yes,
+            as_json=asked.json,
+            flags=asked.flags,
+        )
+    )
 
 
 def _directory(given: str | None) -> Path:
@@ -195,8 +207,8 @@ def _app(start: _Start) -> int:
     from tui.app import run_app
     from tui.resources import themes_folder
     from tui.screens.options import AppOptions
+    from tui.widgets.recall import history_file
 
-    project = hashlib.sha256(os.fsencode(start.cwd)).hexdigest()
     options = AppOptions(
         session=lambda: _options(start),
         cwd=start.cwd,
@@ -204,7 +216,7 @@ def _app(start: _Start) -> int:
         prompt=start.asked.prompt,
         theme=start.loaded.settings.theme,
         theme_folders=(themes_folder(), start.own.config / "themes"),
-        history=None if start.asked.no_session else start.own.data / "history" / f"{project}.jsonl",
+        history=None if start.asked.no_session else history_file(start.own.data, start.cwd),
         environ=os.environ,
         notices=start.loaded.notices,
     )

@@ -9,7 +9,7 @@ from typing import Literal
 from tui.streams import CannotStartError
 from tui.trust import Decision, ProjectFiles, changes
 
-__all__ = ["ask_trust", "choose_session"]
+__all__ = ["ask_purge", "ask_trust", "choose_session"]
 
 _OFFERED = 20
 """Sessions shown to choose from; `clew sessions` has them all."""
@@ -59,3 +59,8 @@ async def choose_session(home: Path, cwd: Path) -> str:
     if not 1 <= number <= len(sessions):
         raise CannotStartError("No session was chosen.")
     return sessions[number - 1].id
+
+
+def ask_purge(count: int) -> bool:
+    """Ask whether sessions may be deleted for good."""
+    return _answer(f"Delete {count} session{'s' if count > 1 else ''} for good? [y/N]: ") in ("y", "yes")

@@ -24,6 +24,11 @@ class CommandCall(msgspec.Struct, frozen=True):
     own: Places
     cwd: Path
     id: str = ""
+    """The first word after it."""
+    more: tuple[str, ...] = ()
+    format: str = ""
+    output: str = ""
+    yes: bool = False
     as_json: bool = False
     flags: Mapping[str, str | None] = {}
     """The settings among the flags, unchecked, by field."""
@@ -46,10 +51,22 @@ def run_command(call: CommandCall) -> int:
 
 async def _run(call: CommandCall) -> int:
     match call.name:
+        case "sessions" if call.id:
+            from tui.console.keeping import keep_sessions
+
+            return await keep_sessions(call.own, call.cwd, (call.id, *call.more), sure=call.yes)
         case "sessions":
             from tui.console.sessions import show_sessions
 
             return await show_sessions(call.home, call.cwd, as_json=call.as_json)
+        case "export":
+            from tui.console.export import ExportCall, export_session
+
+            return await export_session(ExportCall(call.home, call.cwd, call.id, call.format, call.output, os.environ))
+        case "import":
+            from tui.console.imports import import_session
+
+            return await import_session(call.home, call.cwd, call.id, as_json=call.as_json)
         case "log":
             from tui.console.entries import show_entries
 

@@ -58,6 +58,16 @@ class Catalogue:
         except (sqlite3.Error, LogError) as error:
             self.trouble = str(error)
 
+    def forget(self, session: str) -> None:
+        """Take a purged session out."""
+        try:
+            if self._db is None:
+                self._db = open_small(self._path, _TABLES, _VERSION)
+            self._db.execute("PRAGMA secure_delete=ON")
+            self._db.execute("DELETE FROM session WHERE id=?", (session,))
+        except (sqlite3.Error, LogError) as error:
+            self.trouble = str(error)
+
     def close(self) -> None:
         """Close the connection."""
         if self._db is not None:
@@ -145,7 +155,9 @@ def _search(path: Path, prefix: str) -> list[Found]:
         db = database.connection
         project = db.execute("SELECT value FROM meta WHERE name='project'").fetchone()
         where = Path(os.fsdecode(bytes(project[0]))) if project else path.parent
-        rows = db.execute("SELECT id FROM session WHERE id >= ? AND id < ?", (prefix, prefix + "\U0010ffff"))
+        rows = db.execute(
+            "SELECT id FROM session WHERE id >= ? AND id < ? AND trashed <= 1", (prefix, prefix + "\U0010ffff")
+        )
         return [Found(where, row[0]) for row in rows]
 
 

@@ -15,6 +15,7 @@ __all__ = [
     "Damaged",
     "DuplicateResult",
     "EntryNotFound",
+    "ImportRefused",
     "LeaseHeld",
     "LeaseLost",
     "LogClosed",
@@ -107,6 +108,10 @@ class SessionNotFound(LogError):
     def __init__(self, session: str) -> None:
         super().__init__(f"There is no session {session}. `clew sessions` lists those there are.")
         self.session = session
+
+
+class ImportRefused(LogError):
+    """A file was not imported at all; nothing was changed."""
 
 
 class AmbiguousSession(LogError):

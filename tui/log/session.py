@@ -217,6 +217,10 @@ class Session(Reader):
         """See `SessionLog.runs`."""
         return RunShelf(self._shell)
 
+    async def examine(self, work: Work[T]) -> T:
+        """Run work that only reads, on the log's thread and on one unchanging state of the database."""
+        return await self._shell.look_up(work)
+
     async def move(self, entry_id: str, *bodies: Body | UnknownBody) -> tuple[Entry, ...]:
         """See `SessionLog.move`."""
         return await self._written(lambda db: self._track.move(db, entry_id, bodies))

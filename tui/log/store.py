@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tui.log import track
+from tui.log import importing, purge, track
 from tui.log.catalogue import Catalogue
 from tui.log.entries import Body
-from tui.log.errors import LogUnwritable
+from tui.log.errors import ImportRefused, LogUnwritable
 from tui.log.index import SearchIndex
 from tui.log.lease import BEAT_MS, this_owner
+from tui.log.lines import BlobLine, EntryLine, Line
 from tui.log.paths import database_file, real_project, search_file
 from tui.log.protocol import SessionInfo, now_ms
 from tui.log.schema import Database, open_project
@@ -109,6 +112,15 @@ class Store:
         """Return sessions outside the trash, the most recently used first; `before` is the last line's `recent`."""
         return await self._worker.read(lambda db: track.infos(db, limit, before, trashed=False))
 
+    async def trashed(self) -> list[SessionInfo]:
+        """Return the sessions in the trash, the most recently used first."""
+        rows = await self._worker.read(lambda db: track.infos(db, 2**31, None, trashed=True))
+        return [info for info in rows if info.trashed]
+
+    async def leftovers(self) -> list[str]:
+        """Return the ids of what imports left that did not come to their end."""
+        return await self._worker.read(purge.leftovers)
+
     async def info(self, session_id: str) -> SessionInfo:
         """Return one session's line, in the trash or not. Raises `SessionNotFound`."""
         return await self._worker.read(lambda db: track.info_of(db, session_id))
@@ -116,6 +128,34 @@ class Store:
     async def trash(self, session_id: str, *, trashed: bool = True) -> None:
         """Put a session into the trash or take it out; nothing is deleted."""
         await self._worker.write(lambda db: track.trash(db, session_id, trashed=trashed))
+
+    async def purge(self, session_id: str) -> purge.Purged:
+        """Delete a session for good. Raises `LeaseHeld` where a live window writes it, and `SessionNotFound`."""
+
+        def work(db: track.Db) -> purge.Purged:
+            self._desk.take(db, session_id)
+            return purge.purge(db, session_id)
+
+        return await self._worker.write(work, lambda _done: self._catalogue.forget(session_id))
+
+    async def wipe(self) -> bool:
+        """Rewrite the file without what was deleted; False where another window was in the way."""
+        return await self._worker.bare(purge.wipe)
+
+    async def take_in(self, lines: Iterator[tuple[int, Line]]) -> importing.Imported:
+        """Import a session from its lines. Raises `ImportRefused`, `OSError`, and what a write may raise."""
+        first = await asyncio.to_thread(next, lines, None)
+        if first is None:
+            raise ImportRefused("The file is empty. Nothing was changed.")
+        head, listing = importing.head_of(first[1], str(self.project), self._desk.clock())
+        state = await self._worker.write(lambda db: importing.begin(db, self._desk, head, listing=listing), _hold)
+        batch, number = ([first] if listing else []), first[0]
+        while batch := [*batch, *await asyncio.to_thread(_some, lines)]:
+            step = partial(importing.take_batch, state=state, lines=tuple(batch))
+            state, number, batch = await self._worker.write(step), batch[-1][0], []
+        done = await self._worker.write(lambda db: importing.finish(db, state, number), lambda _done: state.line.drop())
+        await self._worker.read(lambda db: self._note(track.info_of(db, done.session)))
+        return done
 
     async def close(self) -> None:
         """Give all leases back and close the database. Closing twice does nothing."""
@@ -138,3 +178,31 @@ class Store:
 
     def _note(self, info: SessionInfo) -> None:
         self._catalogue.note(self.project, info)
+
+
+def _hold(state: importing.Taking) -> None:
+    state.line.hold()
+
+
+_BATCH = 4 * 2**20
+"""Bytes after which other windows may write in between."""
+
+
+def _some(lines: Iterator[tuple[int, Line]]) -> list[tuple[int, Line]]:
+    """Return the next lines, about as many as one transaction should hold."""
+    taken: list[tuple[int, Line]] = []
+    size = 0
+    for number, line in lines:
+        taken.append((number, line))
+        size += _size(line)
+        if size >= _BATCH or len(taken) >= 500:
+            break
+    return taken
+
+
+def _size(line: Line) -> int:
+    match line:
+        case EntryLine(body=data) | BlobLine(data=data):
+            return len(data)
+        case _:
+            return 0

@@ -127,6 +127,11 @@ class Track:
         if self.lease is not None:
             self.desk.held.add(self.lease)
 
+    def drop(self) -> None:
+        """Count the lease as held no more, once the transaction that gave it back is committed."""
+        if self.lease is not None:
+            self.desk.held.discard(self.lease)
+
     def settle(self, state: State) -> None:
         """Take over the state a committed step led to."""
         self.state = state
@@ -392,7 +397,7 @@ def infos(db: sqlite3.Connection, limit: int, before: int | None, *, trashed: bo
 
 def info_of(db: sqlite3.Connection, session: str) -> SessionInfo:
     """Return one session. Raises `SessionNotFound`."""
-    row = db.execute(_INFO + "WHERE id=?", (session,)).fetchone()
+    row = db.execute(_INFO + "WHERE id=? AND trashed <= 1", (session,)).fetchone()
     if row is None:
         raise SessionNotFound(session)
     return _info(row)

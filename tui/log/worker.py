@@ -164,6 +164,10 @@ class Worker:
 
         return await _outcome(self._put(run).future)
 
+    async def bare(self, work: Work[T]) -> T:
+        """Run work outside any transaction: what SQLite does only there."""
+        return await _outcome(self._put(work).future)
+
     async def stop(self) -> None:
         """See `Runner.stop`."""
         if self._ended is None:

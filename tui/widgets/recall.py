@@ -5,12 +5,14 @@ Up and Down walk through it; the draft that was being typed waits at the newest 
 
 from __future__ import annotations
 
+import hashlib
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
-__all__ = ["KEEP", "PromptHistory", "read_history", "remember"]
+__all__ = ["KEEP", "PromptHistory", "forget", "history_file", "read_history", "remember"]
 
 KEEP = 500
 """Prompts kept for each project."""
@@ -48,6 +50,28 @@ class PromptHistory(msgspec.Struct, frozen=True):
         """Return the history after `text` was sent; the same text twice in a row is kept once."""
         items = self.items if self.items[-1:] == (text,) or not text.strip() else (*self.items, text)[-KEEP:]
         return PromptHistory.of(items)
+
+
+def history_file(data: Path, project: Path) -> Path:
+    """Return the file of a project directory under the user's data folder."""
+    return data / "history" / f"{hashlib.sha256(os.fsencode(project)).hexdigest()}.jsonl"
+
+
+def forget(path: Path, gone: Callable[[str], bool]) -> int:
+    """Take the prompts out for which `gone` says so; return how many. Raises `OSError`."""
+    try:
+        lines = path.read_bytes().splitlines()
+    except FileNotFoundError:
+        return 0
+    texts = [text for text in map(_decode, lines) if text]
+    kept = [text for text in texts if not gone(text)]
+    if len(kept) < len(texts):
+        other = path.with_suffix(".new")
+        handle = os.open(other, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(b"".join(msgspec.json.encode(text) + b"\n" for text in kept))
+        other.replace(path)
+    return len(texts) - len(kept)
 
 
 def read_history(path: Path) -> PromptHistory:
