@@ -74,6 +74,7 @@ async def _purge_in(own: Places, project: Path, sessions: Sequence[str]) -> None
             shutil.rmtree(own.data / "spill" / session, ignore_errors=True)
             kept = f"; {done.kept} entries stay: a fork begins with them" if done.kept else ""
             sys.stdout.write(f"{session}: deleted, {done.entries} entries and {done.blobs} blobs{kept}\n")
+        await store.search.empty()
         if not await store.wipe():
             say("Another window has the log open: the next purge shrinks the file; what was deleted is blank by now.")
 
