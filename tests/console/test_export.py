@@ -102,7 +102,7 @@ async def test_a_page_is_whole_in_itself_and_runs_nothing(home: Path, tmp_path: 
 async def test_markdown_keeps_its_structure_whatever_was_said(home: Path, tmp_path: Path) -> None:
     session = await make(home, tmp_path)
     text = clew("export", session, "--format", "md", cwd=tmp_path).stdout.decode()
-    outside = []
+    outside: list[str] = []
     fence = ""
     for line in text.split("\n"):
         if not fence and line.startswith("```"):
