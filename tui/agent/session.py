@@ -38,7 +38,7 @@ from tui.agent.toolrun import ToolRunner, ToolRunnerParts, progress_sink
 from tui.context.info import context_info
 from tui.context.thresholds import Given
 from tui.log import LogError, MemorySession, SessionLog, Store
-from tui.log.entries import ApprovalMode, Body, ModelChosen, Prompt, Started
+from tui.log.entries import ApprovalMode, Body, ModelChosen, Notes, Prompt, Started
 from tui.messages import Json, clean
 from tui.models.base import AuthFailed, Model
 from tui.models.factory import ModelChoice, open_model, reopened, with_server_window
@@ -46,6 +46,7 @@ from tui.models.keys import KEY_ORIGINS
 from tui.settings import Settings
 from tui.tools.base import ToolContext
 from tui.tools.permissions import Rule, RuleError, add_rule, decide, load_rules
+from tui.tools.recall import memory_tools
 from tui.tools.registry import standard_tools
 from tui.tools.session_tools import session_tools
 
@@ -253,7 +254,8 @@ class _Assembly:
         self._seen = SeenFiles(file_states(journal.branch.entries))
         self._spill = _spill(options, journal)
         self._rules = _rules(options)
-        self._tools = (*standard_tools(), *session_tools(self._info))
+        memory = memory_tools(lambda: journal.log.search, lambda text: journal.append(Notes(text)))
+        self._tools = (*standard_tools(), *session_tools(self._info), *memory)
         self._environ = {name: value for name, value in options.environ.items() if name not in _PRIVATE}
         self._agent: Agent | None = None
 

@@ -66,6 +66,8 @@ _GAIN = 20
 _LATER_BYTES = 16_000
 _LATER_MOST = 64
 _FILES = 200
+_ABOUT_ITSELF = frozenset({"self_compact", "context_info", "recall", "write_notes"})
+"""Tools that move no work forward."""
 _FAILURES = 5
 _ARGUMENTS_SHOWN = 200
 _ERROR_SHOWN = 300
@@ -235,11 +237,12 @@ def _share(situation: Situation, budget: Budget, note: int) -> _Share:
     cap = _CAP_LEAST + min(left, max(0, min(_CAP, max(1_024, budget.window // 10)) - _CAP_LEAST))
     left -= cap - _CAP_LEAST
     pins, left = _part(requests.pins, situation, budget, left)
+    notes, left = _part(requests.notes, situation, budget, left)
     later, shown, later_tokens = _later(requests.later, situation, budget, left)
     left -= later_tokens
-    parts = (item, asked, task, pins)
+    parts = (item, asked, task, pins, notes)
     return _Share(
-        allowance=Allowance(task.points, asked.points, item.points, pins.points, shown),
+        allowance=Allowance(task.points, asked.points, item.points, pins.points, notes.points, shown),
         later=later,
         carried=sum(part.tokens for part in parts) + later_tokens,
         cap=cap,
@@ -397,6 +400,7 @@ def _draft(
         current_live=current.live if current else False,
         later=share.later,
         pins=requests.pins,
+        notes=requests.notes,
         item=requests.item,
         note=_carried_note(situation, kept),
         allowance=share.allowance,
@@ -477,6 +481,6 @@ def made_progress(entry: Entry) -> bool:
         case Prompt(origin="authored", excluded=False) | RunCard(what="accepted"):
             return True
         case Result(message=message, refused=""):
-            return not message.is_error and message.name not in ("self_compact", "context_info", "recall")
+            return not message.is_error and message.name not in _ABOUT_ITSELF
         case _:
             return False

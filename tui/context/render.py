@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Callable
 from typing import TypeAlias
 
-from tui.log.entries import CarriedRequest, Checkpoint, Entry, Pinned, Prompt, Reference, TaskSet
+from tui.log.entries import CarriedRequest, Checkpoint, Entry, Notes, Pinned, Prompt, Reference, TaskSet
 from tui.messages import clean
 
 __all__ = [
@@ -54,7 +54,7 @@ def words_of(entry: Entry) -> str | None:
     match entry.body:
         case Prompt(message=message):
             return message.authored
-        case TaskSet(text=text):
+        case TaskSet(text=text) | Notes(text=text):
             return text
         case Pinned(texts=texts):
             return "\n\n".join(texts)
@@ -72,7 +72,7 @@ def reference_to(entry: Entry) -> Reference:
 
 def references(checkpoint: Checkpoint) -> tuple[Reference, ...]:
     """Return every reference a checkpoint holds, so that their entries can be read before it is rendered."""
-    single = (checkpoint.task, checkpoint.current, checkpoint.item, checkpoint.pins)
+    single = (checkpoint.task, checkpoint.current, checkpoint.item, checkpoint.pins, checkpoint.notes)
     found = [reference for reference in single if reference is not None]
     return (*found, *(request.words for request in checkpoint.later))
 
@@ -95,6 +95,7 @@ def render_checkpoint(checkpoint: Checkpoint, words: Words) -> str:
         _later(checkpoint, words),
         _current(checkpoint, words),
         _note(checkpoint),
+        _notepad(checkpoint, words),
         _further(checkpoint),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -182,6 +183,14 @@ def _current(checkpoint: Checkpoint, words: Words) -> str:
 
 def _note(checkpoint: Checkpoint) -> str:
     return f"NOTE TO SELF (verbatim, not yet answered):\n{checkpoint.note}" if checkpoint.note else ""
+
+
+def _notepad(checkpoint: Checkpoint, words: Words) -> str:
+    notes = checkpoint.notes
+    if notes is None or not notes.size or _kept(notes, checkpoint) or checkpoint.allowance.notes == 0:
+        return ""
+    text = cut_text(_read(notes, words), checkpoint.allowance.notes, f"[notes truncated]\n{_recall(notes)}")
+    return f"YOUR NOTES (written with write_notes; verbatim):\n{text}"
 
 
 def _further(checkpoint: Checkpoint) -> str:

@@ -17,6 +17,7 @@ from tui.log.entries import (
     Checkpoint,
     Entry,
     Handoff,
+    Notes,
     Pinned,
     Prompt,
     Reference,
@@ -41,6 +42,8 @@ class Requests(msgspec.Struct, frozen=True):
     newest: tuple[CarriedRequest, ...] = ()
     """All requests, newest first, the task's message among them."""
     pins: Reference | None = None
+    notes: Reference | None = None
+    """The notepad."""
     asked: bool = False
     """The newest complete answer ended in a question."""
     item: Reference | None = None
@@ -75,7 +78,8 @@ def _stored(checkpoint: Checkpoint) -> Requests:
     if checkpoint.current is not None:
         newest.append(CarriedRequest(checkpoint.current, checkpoint.current_open, checkpoint.current_live))
     newest.sort(key=lambda request: -request.words.depth)
-    return Requests(checkpoint.task, checkpoint.task_set, tuple(newest), checkpoint.pins, item=checkpoint.item)
+    stored = Requests(checkpoint.task, checkpoint.task_set, tuple(newest), checkpoint.pins)
+    return msgspec.structs.replace(stored, notes=checkpoint.notes, item=checkpoint.item)
 
 
 def follow(state: Requests, entry: Entry) -> Requests:
@@ -93,6 +97,8 @@ def follow(state: Requests, entry: Entry) -> Requests:
             return msgspec.structs.replace(state, task=reference_to(entry), task_set=True)
         case Pinned(texts=texts):
             return msgspec.structs.replace(state, pins=reference_to(entry) if texts else None)
+        case Notes(text=text):
+            return msgspec.structs.replace(state, notes=reference_to(entry) if text else None)
         case Answer(message=message) if message.stop.is_complete:
             asked = not message.calls and message.text.rstrip().endswith(("?", "\uff1f"))
             return state if asked == state.asked else msgspec.structs.replace(state, asked=asked)

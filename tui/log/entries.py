@@ -214,6 +214,7 @@ class Allowance(msgspec.Struct, frozen=True, omit_defaults=True):
     current: int = -1
     item: int = -1
     pins: int = -1
+    notes: int = -1
     later: int = -1
     """How many of the later requests, newest first."""
 
@@ -247,6 +248,8 @@ class Checkpoint(msgspec.Struct, frozen=True, tag="checkpoint", omit_defaults=Tr
     later: tuple[CarriedRequest, ...] = ()
     """All requests but task and current one that fit the byte budget, newest first."""
     pins: Reference | None = None
+    notes: Reference | None = None
+    """The notepad as it was."""
     item: Reference | None = None
     note: str = ""
     """Only while the continuation of an unanswered cycle is covered: the whole note."""

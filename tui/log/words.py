@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from tui.log.entries import Answer, Body, Checkpoint, Prompt, Result, UnknownBody
+from tui.log.entries import Answer, Body, Checkpoint, Pinned, Prompt, Result, TaskSet, UnknownBody
 from tui.messages import Attachment, Json, Refusal, Text, ToolCall
 
 __all__ = ["KINDS_SAID", "SNIPPET", "Said", "arguments_text", "matches", "needles", "said", "snippet", "trigrams"]
@@ -34,6 +34,10 @@ def said(body: Body | UnknownBody) -> tuple[Said, str] | None:
         case Prompt(message=message, excluded=excluded):
             parts = [part.text for part in message.content if isinstance(part, Text | Attachment)]
             return ("private" if excluded else "prompt"), _joined(parts)
+        case TaskSet(text=text):
+            return "prompt", _joined([text])
+        case Pinned(texts=texts):
+            return "prompt", _joined(texts)
         case Answer(message=message):
             return "answer", _joined(_spoken(message.content))
         case Result(message=message):
