@@ -10,13 +10,12 @@ import asyncio
 import gc
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 import msgspec
 from textual import on
-from textual.app import App
 
 from tui.messages import Text, UserMessage
 from tui.screens.composer import Composer
@@ -24,6 +23,7 @@ from tui.screens.link import SessionLink
 from tui.screens.look import look_of
 from tui.screens.main import MainScreen
 from tui.screens.options import AppOptions
+from tui.screens.outside import OutsideApp
 from tui.widgets.keyboard import TerminalDriver
 from tui.widgets.recall import read_history
 from tui.widgets.sanitise import one_line
@@ -42,7 +42,7 @@ _KEYS_FIRST = 0.06
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
-class ClewApp(App[int], inherit_bindings=False):
+class ClewApp(OutsideApp, inherit_bindings=False):
     """The front end for a person. Returns the exit status."""
 
     ENABLE_COMMAND_PALETTE = False
@@ -73,6 +73,15 @@ class ClewApp(App[int], inherit_bindings=False):
     def get_default_screen(self) -> MainScreen:
         """Return the one screen."""
         return self.main
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The environment the app was started in."""
+        return self.options.environ
+
+    def say(self, text: str) -> None:
+        """Show a word in the status line until the next key."""
+        self.main.note(text)
 
     def on_mount(self) -> None:
         """Listen for the system's signals; open the session once the first frame is on the screen."""

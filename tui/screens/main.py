@@ -8,7 +8,7 @@ The screen holds no session state: what it shows comes from events, what it asks
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import msgspec
 from textual import events, on
@@ -49,6 +49,7 @@ from tui.widgets.status import StatusLine
 
 if TYPE_CHECKING:
     from tui.screens.feed import TranscriptFeed
+    from tui.screens.reading import ReadingBars
     from tui.widgets.transcript.transcript import Transcript
 
 __all__ = ["SCREEN_BINDINGS", "MainScreen"]
@@ -64,6 +65,10 @@ SCREEN_BINDINGS: list[BindingType] = [
     Binding("ctrl+home", "transcript('home')", "To the beginning", show=False, id="transcript.home"),
     Binding("ctrl+end", "transcript('end')", "To the newest line", show=False, id="transcript.end"),
     Binding("ctrl+o", "transcript('fold')", "Open or fold what can be folded", show=False, id="transcript.fold"),
+    Binding("alt+up", "step('older')", "To the prompt before", show=False, id="transcript.prompt_older"),
+    Binding("alt+down", "step('newer')", "To the prompt after", show=False, id="transcript.prompt_newer"),
+    Binding("f3,ctrl+s", "search", "Search the conversation", show=False, id="transcript.search"),
+    Binding("f4", "browse", "Step through the conversation: fold, copy, open", show=False, id="transcript.browse"),
     Binding("ctrl+l", "redraw", "Draw the screen again", show=False, id="app.redraw"),
 ]
 
@@ -287,6 +292,30 @@ class MainScreen(SessionView):
     class QuitAsked(Message):
         """The person wants to leave."""
 
+    _reading: ReadingBars | None = None
+
+    @property
+    def reading(self) -> ReadingBars:
+        """What reads back; made when it is first asked for."""
+        if self._reading is None:
+            from tui.screens.reading import ReadingBars
+
+            self._reading = ReadingBars(self)
+            self.mount(self._reading, before=self.composer)
+        return self._reading
+
+    def action_step(self, way: Literal["older", "newer"]) -> None:
+        """Go to the prompt before or after; the keyboard stays where it is."""
+        self.reading.step(way, prompts=True)
+
+    def action_search(self) -> None:
+        """Look for words in the conversation."""
+        self.reading.search()
+
+    def action_browse(self) -> None:
+        """Give the keyboard to the conversation."""
+        self.reading.browse()
+
     def action_stop(self) -> None:
         """Refuse an open question, and stop what runs."""
         if self.query_one(ApprovalPanel).refuse_and_stop():
@@ -295,7 +324,12 @@ class MainScreen(SessionView):
             self.link.do(lambda agent: agent.interrupt())
 
     def action_climb(self) -> None:
-        """Take the next rung of the Ctrl+C ladder."""
+        """Copy what is selected, or take the next rung of the Ctrl+C ladder."""
+        selected = self.get_selected_text()
+        if selected:
+            self.reading.post_message(self.reading.CopyAsked(selected))
+            self.clear_selection()
+            return
         now = self.options.clock()
         rung = climb(draft=bool(self.editor.text), busy=self.busy, armed_at=self._armed_at, now=now)
         self._armed_at = now if rung is Rung.ARM else None

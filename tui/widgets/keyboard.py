@@ -157,6 +157,11 @@ class TerminalDriver(LinuxDriver):
         super().stop_application_mode()
         self._ended = True
 
+    def write(self, data: str) -> None:
+        """Write to the terminal; nothing while another program has it."""
+        if not self._ended:
+            super().write(data)
+
     def disable_input(self) -> None:
         """Stop reading; not again once the terminal is given back.
 

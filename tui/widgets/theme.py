@@ -64,9 +64,13 @@ DARK: Mapping[str, str] = {
     "type": "#e2c08a",
     "operator": "#9ab4c8",
     "selection": "on #2f4a6b",
+    "hit": "#101216 on #b8934a",
+    "hit_here": "bold #101216 on #ffd479",
 }
 """The default theme: a role's style is laid over `text`, those of code over `code_block`."""
 
+_LAID_OVER = ("selection", "hit", "hit_here")
+"""Roles that are laid over whatever is painted."""
 _SYNTAX = frozenset({"keyword", "string", "number", "comment", "function", "type", "operator"})
 
 
@@ -116,6 +120,8 @@ class TranscriptTheme(msgspec.Struct, frozen=True, kw_only=True):
     type: Style
     operator: Style
     selection: Style
+    hit: Style
+    hit_here: Style
 
     @classmethod
     def from_mapping(cls, roles: Mapping[str, str]) -> TranscriptTheme:
@@ -127,9 +133,11 @@ class TranscriptTheme(msgspec.Struct, frozen=True, kw_only=True):
         text = _parse("text", words["text"])
         block = text + _parse("code_block", words["code_block"])
         styles = {
-            role: _base(role, text, block) + _parse(role, word) for role, word in words.items() if role != "selection"
+            role: _base(role, text, block) + _parse(role, word)
+            for role, word in words.items()
+            if role not in _LAID_OVER
         }
-        return cls(**styles, selection=_parse("selection", words["selection"]))
+        return cls(**styles, **{role: _parse(role, words[role]) for role in _LAID_OVER})
 
     def level(self, level: Level) -> Style:
         """Return the colour of the thread at a level of context."""

@@ -55,6 +55,18 @@ def test_a_link_target_is_encoded_and_never_a_sequence() -> None:
     assert rows(text) == ["t (http://xy)"]
 
 
+def links(source: str) -> set[str | None]:
+    found = render_markdown(sanitise(source, cr="newline"), 60, LOOK)
+    return {segment.style.link for row in found for segment in row.segments if segment.style and segment.style.link}
+
+
+def test_a_web_link_is_a_hyperlink_of_plain_encoded_ascii() -> None:
+    assert links("[a](https://x.org/ä?q=1) and <http://y>") == {"https://x.org/%C3%A4?q=1", "http://y"}
+    for source in ("[a](javascript:x)", "[a](file:///etc)", "[a](src/x.py)", "[a](<http://x\x1b]52;c;YQ==\x07y\x9d>)"):
+        assert all(link.isascii() and link.isprintable() for link in links(source) if link)
+        assert links(source) <= {"http://xy"}
+
+
 def test_emphasis_is_laid_over_what_it_is_in() -> None:
     found = render_markdown("# a **b** `c`\n\n*d **e***", 40, LOOK)
     assert styles(found, "b") == [THEME.heading + THEME.strong]

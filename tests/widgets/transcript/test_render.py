@@ -88,6 +88,20 @@ def test_a_removed_line_that_looks_like_a_header_is_shown() -> None:
     assert [row.text for row in diff_rows(diff, 60, LOOK)][1:] == [" x", "--- gone", "+++ came"]
 
 
+def test_a_wide_screen_shows_before_and_after_side_by_side() -> None:
+    diff = "@@ -1,3 +1,4 @@\n same\n-old word here\n+new word here\n+日本 added\n end"
+    found = diff_rows(diff, 160, LOOK)
+    texts = [row.text for row in found]
+    assert texts[1].split("│")[0].strip() == texts[1].split("│")[1].strip() == "same"
+    assert texts[2].startswith("-old word here ")
+    assert texts[2].endswith("│ +new word here")
+    assert texts[3].strip() == "│ +日本 added"
+    assert [segment.text for segment in found[2].segments if segment.style == THEME.added_word] == ["new"]
+    assert all(cells(text) <= 160 for text in texts)
+    long = diff_rows("@@ -1 +1 @@\n-" + "x" * 300 + "\n+" + "日" * 300, 160, LOOK)
+    assert all(cells(row.text) <= 160 for row in long)
+
+
 def test_deceptive_characters_are_visible_in_a_diff() -> None:
     assert "\\u202e" in diff_rows("@@ -1 +1 @@\n+a\u202eb", 60, LOOK)[1].text
 

@@ -9,19 +9,23 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from itertools import zip_longest
 
+from rich.segment import Segment
 from rich.style import Style
 
 from tui.widgets.sanitise import sanitise
 from tui.widgets.transcript.markdown import Look
-from tui.widgets.transcript.rows import Row, Run, hard_rows
+from tui.widgets.transcript.rows import Row, Run, cells, hard_rows
 
-__all__ = ["MAX_COMPARED", "MAX_DIFF", "diff_rows"]
+__all__ = ["MAX_COMPARED", "MAX_DIFF", "SPLIT_AT", "diff_rows"]
 
 MAX_DIFF = 200_000
 """Characters of a diff that are shown."""
 MAX_COMPARED = 300
 """Characters of a line up to which two lines are compared word by word."""
+SPLIT_AT = 140
+"""Cells from which before and after stand side by side."""
 _MAX_PAIRS = 200
 _TOKEN = re.compile(r"\w+|\s+|.")
 
@@ -29,15 +33,12 @@ _TOKEN = re.compile(r"\w+|\s+|.")
 def diff_rows(diff: str, width: int, look: Look) -> list[Row]:
     """Return the rows of a unified diff; the file header is left out, as the tool's header names the file."""
     lines = sanitise(diff[:MAX_DIFF].rstrip("\n"), visible=True).split("\n")
+    if width >= SPLIT_AT:
+        return _split_rows(lines, width, look)
     rows: list[Row] = []
     at = pairs = 0
     while at < len(lines):
-        end = at
-        while end < len(lines) and lines[end].startswith("-") and not _is_header(lines, end):
-            end += 1
-        added = end
-        while added < len(lines) and lines[added].startswith("+") and not _is_header(lines, added):
-            added += 1
+        end, added = _change(lines, at)
         if end > at and end - at == added - end and pairs < _MAX_PAIRS:
             pairs += end - at
             rows.extend(_pairs(lines[at:end], lines[end:added], width, look))
@@ -46,6 +47,56 @@ def diff_rows(diff: str, width: int, look: Look) -> list[Row]:
         if not _is_header(lines, at):
             rows.extend(hard_rows([(lines[at], _style(lines[at], look))], width))
         at += 1
+    return rows
+
+
+def _split_rows(lines: Sequence[str], width: int, look: Look) -> list[Row]:
+    """Return before on the left and after on the right; a line that was not changed stands on both sides."""
+    half = (width - 3) // 2
+    rows: list[Row] = []
+    at = pairs = 0
+    while at < len(lines):
+        if _is_header(lines, at):
+            at += 1
+            continue
+        if lines[at].startswith("@"):
+            rows.extend(hard_rows([(lines[at], look.theme.hunk)], width))
+            at += 1
+            continue
+        end, added = _change(lines, at)
+        removed, new = lines[at:end], lines[end:added]
+        if not removed and not new:
+            removed = new = lines[at : at + 1]
+            added = at + 1
+        for old, fresh in zip_longest(removed, new):
+            compared: tuple[list[Run], list[Run]] = ([], [])
+            if old is not None and fresh is not None and old != fresh and pairs < _MAX_PAIRS:
+                pairs += 1
+                compared = _compare(old, fresh, look)
+            left = compared[0] or [(old or "", _style(old or "", look))]
+            right = compared[1] or [(fresh or "", _style(fresh or "", look))]
+            rows.extend(_beside(left, right, half, look))
+        at = added
+    return rows
+
+
+def _change(lines: Sequence[str], at: int) -> tuple[int, int]:
+    """Return where the removed lines from `at` on end, and the added ones behind them."""
+    end = at
+    while end < len(lines) and lines[end].startswith("-") and not _is_header(lines, end):
+        end += 1
+    added = end
+    while added < len(lines) and lines[added].startswith("+") and not _is_header(lines, added):
+        added += 1
+    return end, added
+
+
+def _beside(left: Sequence[Run], right: Sequence[Run], half: int, look: Look) -> list[Row]:
+    bar = Segment(" | " if look.ascii else " │ ", look.theme.rule)
+    rows: list[Row] = []
+    for one, two in zip_longest(hard_rows(left, half), hard_rows(right, half), fillvalue=Row(())):
+        gap = half - sum(cells(segment.text) for segment in one.segments)
+        rows.append(Row((*one.segments, Segment(" " * gap, look.theme.text), bar, *two.segments)))
     return rows
 
 

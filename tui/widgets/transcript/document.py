@@ -50,6 +50,8 @@ class Document:
         self._serials: dict[str, int] = {}
         self._views = ViewCache()
         self._toggled: set[str] = set()
+        self.open_kinds: frozenset[type[Block]] = frozenset()
+        """Kinds of block that stand open."""
         self._progress: dict[str, str] = {}
 
     def load(self, blocks: Iterable[Block]) -> None:
@@ -227,18 +229,24 @@ class Document:
 
     def is_open(self, block: Block) -> bool:
         """Whether a block is unfolded."""
-        return self.all_open != (block.id in self._toggled)
+        return (self.all_open or type(block) in self.open_kinds) != (block.id in self._toggled)
 
     def toggle(self, at: int) -> int:
         """Fold or unfold one block; return by how many rows it grew."""
         self._toggled ^= {self.blocks[at].id}
         return self._changed(at, seen=True)
 
-    def toggle_all(self) -> None:
-        """Unfold all, or fold all again."""
-        self.all_open = not self.all_open
-        self._toggled.clear()
+    def toggle_all(self, *kinds: type[Block]) -> None:
+        """Unfold all blocks (of these kinds), or fold them again."""
+        self._toggled = {name for name in self._toggled if kinds and not isinstance(self._block(name), kinds)}
+        if kinds:
+            self.open_kinds ^= set(kinds)
+        else:
+            self.all_open, self.open_kinds = not self.all_open, frozenset()
         self.rebuild()
+
+    def _block(self, name: str) -> Block | None:
+        return self.blocks[self._at(name)] if name in self._serials else None
 
     def progress(self, call_id: str, text: str) -> tuple[int, int] | None:
         """Add live output of a call; return its block's index and growth, or None for a call not shown."""

@@ -2,8 +2,8 @@
 
 How a block looks depends on that block alone, never on what follows it: that is what lets a stream
 freeze its finished part (see `stream`). So list items are always set tight, and only link reference
-definitions reach further. HTML is text. A link shows its target where that is http or https; no
-hyperlink sequence is ever made from foreign text (class SECTERM).
+definitions reach further. HTML is text. A link shows its target where that is http or https, and is a
+hyperlink of our own making there: encoded ASCII, nothing else of foreign text (class SECTERM).
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ MAX_MARKDOWN = 1_000_000
 """Characters of one text that are read as Markdown; a longer one is shown plain (textual#4586)."""
 _NARROW = 12
 """Cells that nesting must leave for text; deeper levels are not indented further."""
+_ADDRESS = re.compile(r"https?://[!-~]{1,2000}", re.IGNORECASE)
 _HTTP = re.compile(r"https?://", re.IGNORECASE)
 
 
@@ -217,7 +218,9 @@ def inline_runs(token: Token, base: Style, look: Look) -> list[Run]:
         elif kind in _OPEN:
             styles.append(_over(styles[-1], _open_style(kind, theme)))
             if kind == "link_open":
-                links.append((str(child.attrs.get("href", "")), len(runs)))
+                href = str(child.attrs.get("href", ""))
+                styles[-1] = _linked(styles[-1], href)
+                links.append((href, len(runs)))
         elif kind in _CLOSE:
             styles.pop()
             if kind == "link_close":
@@ -247,6 +250,12 @@ def _open_style(kind: str, theme: TranscriptTheme) -> Style:
 @lru_cache(maxsize=1024)
 def _over(base: Style, style: Style) -> Style:
     return base + style
+
+
+@lru_cache(maxsize=1024)
+def _linked(style: Style, href: str) -> Style:
+    """Return the style with a hyperlink of our own making, where the address is plain http(s), encoded."""
+    return style + Style(link=href) if _ADDRESS.fullmatch(href) else style
 
 
 def _image(token: Token) -> str:

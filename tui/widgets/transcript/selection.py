@@ -28,10 +28,11 @@ from tui.widgets.transcript.blocks import (
     UnknownBlock,
 )
 from tui.widgets.transcript.document import Document, Place
+from tui.widgets.transcript.markdown import parse
 from tui.widgets.transcript.render import argument_line
 from tui.widgets.transcript.rows import Row
 
-__all__ = ["copied", "decode", "encode", "highlight", "source"]
+__all__ = ["code_of", "copied", "decode", "encode", "highlight", "source"]
 
 _ROW_BITS = 20
 _BIAS = 1 << 30  # older pages get serials below zero, Textual wants none
@@ -117,4 +118,17 @@ def source(block: Block) -> str:
             parts = (f"{part.label}\n{part.text}" for part in block.parts if part.text)
             return sanitise("\n\n".join((block.summary, *parts)), cr="newline").rstrip("\n")
         case UnknownBlock():
+            return ""
+
+
+def code_of(block: Block) -> str:
+    """Return the code of a block: the fences of an answer or prompt, a command, a diff; empty where there is none."""
+    match block:
+        case AnswerBlock() | PromptBlock() | NoteBlock():
+            tokens = parse(sanitise(block.text, cr="newline"))
+            return "\n".join(token.content.rstrip("\n") for token in tokens if token.type in ("fence", "code_block"))
+        case ToolBlock():
+            command = block.arguments.get("command")
+            return sanitise(command if isinstance(command, str) else block.diff)
+        case ThinkingBlock() | NoticeBlock() | EndBlock() | CheckpointBlock() | UnknownBlock():
             return ""

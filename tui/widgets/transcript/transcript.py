@@ -14,7 +14,7 @@ from tui.widgets.theme import Level, TranscriptTheme, default_theme
 from tui.widgets.transcript.blocks import Added, AnswerBlock, Block, Change, ThinkingBlock
 from tui.widgets.transcript.live import LiveKind, LiveTail
 from tui.widgets.transcript.markdown import Look
-from tui.widgets.transcript.view import DocumentView
+from tui.widgets.transcript.reading import ReadingView
 
 __all__ = ["Transcript"]
 
@@ -24,7 +24,7 @@ FLUSH_CHARS = 4_000
 """Characters one flush reads at most (some 10 ms): a backlog is taken in portions."""
 
 
-class Transcript(DocumentView):
+class Transcript(ReadingView):
     """Shows blocks, and text that is being written. Holds no session state."""
 
     def __init__(

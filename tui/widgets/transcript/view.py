@@ -6,7 +6,8 @@ scroll position are set without their watchers, and the scrollbar is told by han
 
 from __future__ import annotations
 
-from typing import ClassVar, cast
+from collections.abc import Sequence
+from typing import ClassVar, TypeAlias, cast
 
 from textual import events
 from textual.binding import Binding, BindingType
@@ -19,12 +20,16 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui.widgets.transcript.document import Document
+from tui.widgets.transcript.document import Document, Place
 from tui.widgets.transcript.markdown import Look
 from tui.widgets.transcript.render import foldable, header_row
+from tui.widgets.transcript.rows import Row
 from tui.widgets.transcript.selection import copied, encode, highlight
 
-__all__ = ["DocumentView"]
+__all__ = ["DocumentView", "Painted"]
+
+Painted: TypeAlias = tuple[Place, Row | None, Strip]
+"""A row in view: where in the document it is, the row, and how it is painted."""
 
 OLDER_MARGIN = 2
 """Screens from the top at which an older page is asked for."""
@@ -209,12 +214,17 @@ class DocumentView(ScrollView, can_focus=True):
             for place, row, strip in rows:
                 span = selection.get_span(encode(place)) if row is not None else None
                 strips.append(highlight(strip, row, span, style) if row is not None and span else strip)
+        strips = self.marked(rows, strips)
         if crop.x or crop.width != document.width or width != document.width:
             strips = [strip.crop_extend(crop.x, crop.x + crop.width, document.look.theme.text) for strip in strips]
         for each in self.get_line_filters():
             # Our styles are complete already; this filter would cost a pass over every strip.
             if not isinstance(each, ANSIToTruecolor):
                 strips = [strip.apply_filter(each, self.background_colors[1]) for strip in strips]
+        return strips
+
+    def marked(self, _rows: Sequence[Painted], strips: list[Strip]) -> list[Strip]:
+        """Return the strips with what is to be seen on them beside the words; nothing here."""
         return strips
 
     def render_line(self, y: int) -> Strip:
