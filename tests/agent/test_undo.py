@@ -11,8 +11,8 @@ from tests.agent.support import bodies, path_of, said, session, until
 from tests.agent.test_handoff_summaries import TOO_LONG
 from tests.support.provider import Reply
 from tui.agent.agent import Agent
+from tui.agent.checkpoint_wishes import undo
 from tui.agent.events import BranchMoved, PhaseChanged
-from tui.agent.undoing import undo
 from tui.agent.wishes import compact as make_checkpoint
 from tui.agent.wishes import info_facts
 from tui.log.entries import Checkpoint, Entry, Handoff, ModelChosen, Prompt, Queue

@@ -231,6 +231,28 @@ async def test_a_note_that_was_only_looked_at_stays_byte_for_byte(tmp_path: Path
         assert here.link.agent.compaction.state == before
 
 
+async def test_the_summary_of_the_newest_checkpoint_can_be_changed(tmp_path: Path) -> None:
+    async with room(tmp_path) as here:
+        await command(here, "/checkpoint")
+        await until(here.pilot, lambda: "no checkpoint yet" in note_of(here), "the refusal")
+        await talked(here, HAND_OVER, SUMMARY, DONE)
+        await here.say("and the tests")
+        await rests(here, "answered")
+        await command(here, "/checkpoint")
+        await page_ready(here.pilot, EditPage)
+        page = here.app.screen
+        assert page.query_one(TextArea).text == "SUMMARY: what was done so far."
+        parts = str(page.query_one(".page-below", Static).content)
+        assert parts.split("\n\n", maxsplit=1)[0] == "task\nfix the parser"
+        assert "current request, open\nand the tests" in parts
+        page.query_one(TextArea).text = "MINE: [/red] it is done."
+        await here.pilot.press("ctrl+s")
+        await until(here.pilot, lambda: len(here.kind(Checkpoint)) == 2, "the new checkpoint")
+        await until(here.pilot, lambda: "summary was changed" in note_of(here), "the word")
+        await here.pilot.press("ctrl+o")
+        await until(here.pilot, lambda: "MINE: [/red] it is done." in everything(here), "the new divider")
+
+
 async def test_dropping_asks_once(tmp_path: Path) -> None:
     async with room(tmp_path) as here:
         await talked(here, HAND_OVER, NO_SUMMARY)

@@ -16,6 +16,7 @@ import msgspec
 
 from tui.context.checkpoint import SUMMARY_LIMIT, Budget, Plan
 from tui.context.estimate import call_text, estimate_text, measure_text
+from tui.context.render import Words, render_checkpoint
 from tui.context.validate import describe_image
 from tui.log.entries import Answer, Checkpoint, Entry, HandoffError, Origin, Prompt, Result
 from tui.messages import (
@@ -39,6 +40,7 @@ __all__ = [
     "Accepted",
     "Rejected",
     "SummaryJob",
+    "edited",
     "halved",
     "judge_summary",
     "pointer_checkpoint",
@@ -291,6 +293,36 @@ def with_summary(
         seconds=seconds,
         usage=usage,
     )
+
+
+def edited(before: Entry, summary: str, budget: Budget, words: Words) -> Checkpoint | Rejected:
+    """Return the checkpoint that takes the place of `before`, with a summary that a person wrote, or why not.
+
+    Everything else of it stays. It must leave the room a checkpoint leaves, unless it is no larger than it was.
+    """
+    old = before.body
+    assert isinstance(old, Checkpoint)
+    text = clean(summary).strip()
+    if not text:
+        return Rejected("empty")
+    if len(text) > SUMMARY_LIMIT:
+        return Rejected("over-long", f"{len(text)} characters, {SUMMARY_LIMIT} are the most")
+    new = msgspec.structs.replace(
+        old,
+        origin="manual",
+        summary=text,
+        cycle="",
+        supersedes=before.id,
+        pointer=False,
+        barren=1,
+        model="",
+        seconds=0.0,
+        usage=None,
+    )
+    size, was = (_tokens(render_checkpoint(each, words), budget) for each in (new, old))
+    if size > max(was, budget.room):
+        return Rejected("does-not-fit", f"with it the checkpoint has {size} tokens, {budget.room} are the most")
+    return new
 
 
 def pointer_checkpoint(plan: Plan, *, arrived: Sequence[Entry] = ()) -> Checkpoint:

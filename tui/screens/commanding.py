@@ -9,11 +9,12 @@ import msgspec
 from textual.content import Content
 
 from tui.commands.table import Typed
-from tui.screens.handing_over import Pages, run_context_command
+from tui.screens.handing_over import run_context_command
 from tui.screens.help import help_content
 from tui.screens.main import SCREEN_BINDINGS, MainScreen
 from tui.screens.model_pick import choose_model, use_named
 from tui.screens.pages import EditPage, PickPage, TextPage
+from tui.screens.paging import Pages
 from tui.widgets.editor import EDITOR_BINDINGS
 from tui.widgets.sanitise import one_line
 
@@ -62,7 +63,8 @@ def run_command(screen: MainScreen, command: Typed, powers: Powers) -> None:
         case "quit":
             screen.post_message(MainScreen.QuitAsked())
         case (
-            "compact"
+            "checkpoint"
+            | "compact"
             | "continue"
             | "pin"
             | "self-compact-drop"

@@ -32,7 +32,7 @@ from tui.widgets.transcript.transcript import Transcript
 if TYPE_CHECKING:
     from tui.agent.agent import Agent
 
-__all__ = ["Levels", "TranscriptFeed", "blocks_of"]
+__all__ = ["Levels", "TranscriptFeed", "blocks_of", "with_words"]
 
 
 class Levels:
@@ -78,6 +78,20 @@ def blocks_of(entries: Sequence[Entry], builder: BlockBuilder, levels: Levels) -
     return list(blocks.values())
 
 
+async def with_words(block: CheckpointBlock, agent: Agent, known: dict[str, str | None]) -> CheckpointBlock:
+    """Return a checkpoint's block with the words it refers to; `known` ones, by entry, are not read again."""
+    from tui.agent.wishes import words
+
+    parts: list[Carried] = []
+    for part in block.parts:
+        reference = part.reference
+        if reference is not None and reference.entry not in known:
+            known[reference.entry] = await words(agent, reference)
+        text = part.text if reference is None else known[reference.entry]
+        parts.append(msgspec.structs.replace(part, text=text))
+    return msgspec.structs.replace(block, parts=tuple(parts))
+
+
 class TranscriptFeed:
     """The one way into the transcript."""
 
@@ -119,19 +133,9 @@ class TranscriptFeed:
 
     async def read_words(self, agent: Agent) -> None:
         """Look up what the checkpoints carry, so that they open to the very words."""
-        from tui.agent.wishes import words
-
         known: dict[str, str | None] = {}
         while self._unread:
-            block = self._unread.pop()
-            parts: list[Carried] = []
-            for part in block.parts:
-                reference = part.reference
-                if reference is not None and reference.entry not in known:
-                    known[reference.entry] = await words(agent, reference)
-                text = part.text if reference is None else known[reference.entry]
-                parts.append(msgspec.structs.replace(part, text=text))
-            self.transcript.apply([Replaced(msgspec.structs.replace(block, parts=tuple(parts)))])
+            self.transcript.apply([Replaced(await with_words(self._unread.pop(), agent, known))])
 
     def show(self, event: AgentEvent) -> None:
         """Show one event; those that are not for the transcript do nothing."""

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
 
-import msgspec
 from textual.content import Content
 
+from tui.screens.checkpoint_page import ask_undo, show_checkpoint
 from tui.screens.help import info_content
 from tui.screens.main import MainScreen
 from tui.screens.pages import EditPage, PickPage, TextPage
+from tui.screens.paging import Pages, tell_of
 from tui.widgets.sanitise import one_line
 
 if TYPE_CHECKING:
     from tui.agent.agent import Agent
 
-__all__ = ["ContextName", "Pages", "run_context_command"]
+__all__ = ["ContextName", "run_context_command"]
 
 ContextName: TypeAlias = Literal[
+    "checkpoint",
     "compact",
     "continue",
     "pin",
@@ -30,14 +31,6 @@ ContextName: TypeAlias = Literal[
 ]
 
 
-class Pages(msgspec.Struct, frozen=True):
-    """How pages are opened; the callback gets what was chosen or written, None for nothing."""
-
-    read: Callable[[TextPage], None]
-    pick: Callable[[PickPage, Callable[[str | None], None]], None]
-    edit: Callable[[EditPage, Callable[[str | None], None]], None]
-
-
 def run_context_command(screen: MainScreen, name: ContextName, rest: str, pages: Pages) -> None:
     """Run a command about the context."""
     link = screen.link
@@ -46,14 +39,13 @@ def run_context_command(screen: MainScreen, name: ContextName, rest: str, pages:
         return
     match name:
         case "compact":
-            if rest.strip().lower() == "undo":
-                link.do(lambda agent: _undo(screen, agent, pages))
-            else:
-                _told(screen, lambda agent: _compact(agent, rest))
+            link.do(lambda agent: _compact(screen, agent, rest, pages))
+        case "checkpoint":
+            link.do(lambda agent: show_checkpoint(screen, agent, pages))
         case "continue":
-            _told(screen, _go_on)
+            tell_of(screen, _go_on)
         case "self-compact-now":
-            _told(screen, lambda agent: _hand_over(agent, rest))
+            tell_of(screen, lambda agent: _hand_over(agent, rest))
         case "task":
             _task(screen, rest)
         case "pin":
@@ -68,23 +60,13 @@ def run_context_command(screen: MainScreen, name: ContextName, rest: str, pages:
             assert_never(name)
 
 
-def _told(screen: MainScreen, ask: Callable[[Agent], Awaitable[str]]) -> None:
-    """Run a wish and tell the person what it says."""
-
-    async def asked(agent: Agent) -> None:
-        text = await ask(agent)
-        if text:
-            screen.note(text, passing=True)
-
-    if screen.link is not None:
-        screen.link.do(asked)
-
-
-async def _compact(agent: Agent, rest: str) -> str:
+async def _compact(screen: MainScreen, agent: Agent, rest: str, pages: Pages) -> None:
     from tui.agent.wishes import compact
 
-    await compact(agent, rest)
-    return ""
+    if rest.strip().lower() == "undo":
+        await ask_undo(screen, agent, pages)
+    else:
+        await compact(agent, rest)
 
 
 async def _go_on(agent: Agent) -> str:
@@ -106,7 +88,7 @@ def _task(screen: MainScreen, rest: str) -> None:
         return await set_task(agent, rest)
 
     if rest:
-        _told(screen, asked)
+        tell_of(screen, asked)
     else:
         screen.note("/task takes the words of the task: /task TEXT")
 
@@ -118,7 +100,7 @@ def _pin(screen: MainScreen, rest: str, pages: Pages) -> None:
         return await pin(agent, rest)
 
     if rest:
-        _told(screen, asked)
+        tell_of(screen, asked)
     elif screen.link is not None:
         screen.link.do(lambda agent: _pins(screen, agent, pages))
 
@@ -167,32 +149,10 @@ async def _drop(screen: MainScreen, agent: Agent, pages: Pages) -> None:
 
     def answered(key: str | None) -> None:
         if key == "drop":
-            _told(screen, _dropped)
+            tell_of(screen, _dropped)
 
     rows = (("keep", Content("Keep it")), ("drop", Content("Give it up")))
     pages.pick(PickPage(question, rows), answered)
-
-
-async def _undo(screen: MainScreen, agent: Agent, pages: Pages) -> None:
-    from tui.agent.undoing import undo
-
-    told = await undo(agent)
-    if not told.question:
-        screen.note(told.text)
-        return
-
-    def answered(key: str | None) -> None:
-        if key == "undo":
-            _told(screen, _undone)
-
-    rows = (("keep", Content("Keep it")), ("undo", Content("Undo it")))
-    pages.pick(PickPage(told.text, rows), answered)
-
-
-async def _undone(agent: Agent) -> str:
-    from tui.agent.undoing import undo
-
-    return (await undo(agent, confirmed=True)).text
 
 
 async def _dropped(agent: Agent) -> str:

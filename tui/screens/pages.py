@@ -114,17 +114,24 @@ class PickPage(ModalScreen[str | None]):
 
 
 class EditPage(ModalScreen[str | None]):
-    """A text to change; returns it, or None where it was left or is as it was, whatever its line ends are."""
+    """A text to change; returns it, or None where it was left or is as it was, whatever its line ends are.
 
-    DEFAULT_CSS = _CSS.format(name="EditPage") + "EditPage TextArea { height: 16; border: none; }"
+    `below` is shown under it and stays as it is.
+    """
+
+    DEFAULT_CSS = _CSS.format(name="EditPage") + (
+        "EditPage TextArea { height: 16; max-height: 60vh; border: none; }"
+        "EditPage .page-below { height: auto; margin-top: 1; }"
+    )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "keep", "Keep the changes", show=False, id="edit.keep", priority=True),
         Binding("escape,ctrl+c", "leave", "Back", show=False, id="edit.back", priority=True),
     ]
 
-    def __init__(self, title: str, text: str) -> None:
+    def __init__(self, title: str, text: str, below: Content | None = None) -> None:
         super().__init__()
         self._title = title
+        self._below = below
         self._area = TextArea(text, soft_wrap=True, show_line_numbers=False, compact=True)
         self._before = self._area.text
 
@@ -133,6 +140,8 @@ class EditPage(ModalScreen[str | None]):
         with VerticalScroll(classes="page", can_focus=False):
             yield Static(Content(f"{self._title}: Ctrl+S keeps it, Esc goes back"), classes="page-title", markup=False)
             yield self._area
+            if self._below is not None:
+                yield Static(self._below, classes="page-below", markup=False)
 
     def on_mount(self) -> None:
         """Give the keyboard to the text."""

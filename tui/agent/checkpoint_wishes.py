@@ -1,4 +1,4 @@
-"""`/compact undo`: the newest checkpoint in force is taken back, by moving the leaf before it."""
+"""What a person asks of the newest checkpoint in force: to change its summary, or to take it back."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from tui.agent.compaction import state_of
 from tui.context.handoff import step
 from tui.context.handoff_effects import Append
 from tui.context.handoff_events import Undone
-from tui.log.entries import Answer, Body, Checkpoint, Entry, Handoff, Prompt, Result
+from tui.context.summary import Rejected, edited
+from tui.log.entries import Answer, Body, Checkpoint, Entry, Handoff, HandoffError, Prompt, Result
 from tui.messages import new_id
 
-__all__ = ["Told", "undo"]
+__all__ = ["Told", "rewrite", "undo"]
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -23,6 +24,32 @@ class Told(msgspec.Struct, frozen=True):
 
     text: str
     question: bool = False
+
+
+_REFUSED: dict[HandoffError, str] = {"empty": "it is blank", "over-long": "it is too long"}
+
+
+async def rewrite(agent: Agent, summary: str) -> str:
+    """Put a checkpoint with this summary in the place of the newest one; return what to tell the person.
+
+    It supersedes the old one, which stays in the log; whatever latched stays latched.
+    """
+    agent.check()
+    entry, budget = agent.requests.checkpoint, agent.requests.budget(agent.model)
+    if not agent.idle:
+        return "The agent is at work: the summary can be changed when it is done"
+    if entry is None or budget is None:
+        return "There is no checkpoint whose summary could be changed" if entry is None else "The settings are invalid"
+    made = edited(entry, summary, budget, agent.requests.situation().words)
+    if isinstance(made, Rejected):
+        why = ": ".join(filter(None, (_REFUSED.get(made.error, "it does not fit"), made.detail)))
+        return f"The summary was not changed: {why}. It is as it was"
+    latch = agent.requests.latch
+    held = (latch,) if latch is not None and agent.requests.latched else ()
+    await agent.journal.append(made, *held)
+    await agent.requests.checkpointed()
+    agent.tell()
+    return "The summary was changed: the agent goes on with the new one"
 
 
 async def undo(agent: Agent, *, confirmed: bool = False) -> Told:
