@@ -15,6 +15,7 @@ from tui.agent.events import (
     AnswerStarted,
     PhaseChanged,
     RetryWaiting,
+    Said,
     ThinkingDeltaShown,
     ToolCallGrowing,
 )
@@ -152,8 +153,11 @@ class Exchange:
         if isinstance(error, ContextTooLong):
             self._parts.requests.too_long(error, self._parts.model())
             return await self._parts.compaction.overflow(str(error))
-        if isinstance(error, ImageRejected) and self._parts.requests.drop_images():
-            return None
+        if isinstance(error, ImageRejected):
+            line = self._parts.requests.pictures.refused(error, self._parts.model().info.id)
+            if line:
+                self._parts.emit(Said(line))
+                return None
         if isinstance(error, EmptyAnswer) and attempt > 1:
             return settled_by_error(_empty(error, attempt))
         match decide(error, attempt, self._parts.random(), self._parts.wall(), partial=begun):

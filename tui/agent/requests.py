@@ -14,6 +14,7 @@ from tui.agent.events import UsageChanged
 from tui.agent.files import SeenFiles
 from tui.agent.journal import Journal
 from tui.agent.opening import load_older
+from tui.agent.pictures import Pictures
 from tui.context.checkpoint import Budget, Situation, compactable, plan
 from tui.context.estimate import Calibration, Measure, learn, measure_message, measure_text, measure_tools
 from tui.context.gate import is_latched
@@ -73,7 +74,8 @@ class RequestBuilder:
         self._calibrations: dict[str, Calibration] = {}
         self._windows: dict[str, int] = {}
         self._words: dict[str, str] = {}
-        self._no_images = False
+        self.pictures = Pictures()
+        """Which images a server will not take."""
         self._sent = Measure()
         self._cost = sum(cost_of(entry) for entry in journal.branch.entries)
         self.output_limit = 0
@@ -218,6 +220,7 @@ class RequestBuilder:
         await self.load()
         info = self.info(model)
         messages = validate(project(self._journal.branch.entries, words=self._words), self._limits(info))
+        self.pictures.sending(messages)
         sent = self.overhead(model)
         for message in messages:
             sent += self._measures(message)
@@ -234,7 +237,8 @@ class RequestBuilder:
         )
 
     def answered(self, answer: AssistantMessage, model: Model) -> None:
-        """Learn from an answer's report: this model's factors, and the cost."""
+        """Learn from an answer's report: this model's factors, and the cost; and that its images were good."""
+        self.pictures.answered()
         if answer.usage is None:
             return
         self._cost += price(answer.usage, model.info)
@@ -248,11 +252,6 @@ class RequestBuilder:
         if error.limit and error.limit < self.info(model).window:
             self._windows[model.info.id] = error.limit
 
-    def drop_images(self) -> bool:
-        """Leave images out of the view from now on (the log keeps them); False where they are out already."""
-        changed, self._no_images = not self._no_images, True
-        return changed
-
     async def load(self) -> None:
         """Load what the view needs and memory does not hold: from the newest checkpoint's kept entries on."""
         branch = self._journal.branch
@@ -265,8 +264,9 @@ class RequestBuilder:
             self._seen.learn(file_states(branch.entries))
 
     def _limits(self, info: ModelInfo) -> ViewLimits:
-        sees = info.images and not self._no_images
-        return ViewLimits(model=info.id, provider=info.provider, sees_images=sees, images=ImageLimits())
+        sees = info.images and self.pictures.seen_by(info.id)
+        rejected = self.pictures.left_out
+        return ViewLimits(info.id, info.provider, sees_images=sees, images=ImageLimits(), rejected=rejected)
 
     def _declared(self, info: ModelInfo) -> tuple[ToolSpec, ...]:
         if not uses_short_tools(info.window):

@@ -192,7 +192,15 @@ class BadRequest(ModelError):
 
 
 class ImageRejected(BadRequest):
-    """A 400 that names an image: the view replaces it by a placeholder and tries once more."""
+    """An image was not taken: the view replaces it by a placeholder and the request is repeated.
+
+    `blind`: the model takes none at all. `sha256`: which one it was, where the server said so.
+    """
+
+    def __init__(self, message: str, *, status: int | None = None, blind: bool = False) -> None:
+        super().__init__(message, status=status)
+        self.blind = blind
+        self.sha256 = ""
 
 
 class ContextTooLong(ModelError):

@@ -82,6 +82,11 @@ _RATE = re.compile(
     r"(?i)rate[ _-]?limit|too many requests|per[ -](?:min|minute|second|day)\b|throttl|please wait before"
 )
 _IMAGE = re.compile(r"(?i)\bimages?\b|image_url|\bvision\b|multi-?modal|mmproj")
+_BLIND = re.compile(
+    r"(?i)mmproj|images? (?:inputs? )?(?:is|are) not (?:supported|allowed|accepted)|(?:no|without) vision|text[ -]only"
+    r"|(?:not|n't) (?:support|accept|take|handle) (?:any )?(?:images?|image[ _]url|vision|multi-?modal)"
+)
+"""Not of one image (`image format not supported`), but of all."""
 _AUTH = re.compile(
     r"(?i)(?:invalid|incorrect|missing|not valid|no).{0,20}api[ _-]?key|api key not valid|x-api-key|unauthori[sz]ed"
 )
@@ -217,7 +222,7 @@ def _by_status(words: str, text: str, status: int, wait: float | None) -> ModelE
     if status == 401 or (status in (400, 403) and _AUTH.search(words)) or status == 403:
         return AuthFailed(f"The server did not accept the key: {text}", status=status)
     if status in (400, 413, 415, 422, 500, 501) and _IMAGE.search(words):
-        return ImageRejected(f"The server rejected an image: {text}", status=status)
+        return ImageRejected(f"The server rejected an image: {text}", status=status, blind=bool(_BLIND.search(words)))
     if status in (400, 404, 422) and _MODEL.search(words):
         return ModelNotFound(f"The server does not know this model: {text}", status=status)
     if status in (404, 405, 501):

@@ -16,6 +16,7 @@ from tui.models.base import (
     BadRequest,
     Connecting,
     Finished,
+    ImageRejected,
     ModelEvent,
     ModelInfo,
     NotTheApi,
@@ -25,6 +26,7 @@ from tui.models.base import (
 )
 from tui.models.errors import error_from_response
 from tui.models.http import Http, Response, encode_json
+from tui.models.pictures import located
 from tui.models.sse import EVENT_LIMIT, EventTooLong, SseEvent, SseSplitter
 
 __all__ = ["Reader", "WireModel"]
@@ -111,8 +113,9 @@ class WireModel:
     async def _events(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
         yield Connecting()
         while True:
-            body = encode_json(self.body(request))
-            async with self._http.post(self.path, body, {"accept": "text/event-stream", **self.headers}) as response:
+            body = self.body(request)
+            headers = {"accept": "text/event-stream", **self.headers}
+            async with self._http.post(self.path, encode_json(body), headers) as response:
                 refusal = await self._refusal(response)
                 if refusal is None:
                     async with contextlib.aclosing(self._read(response)) as events:
@@ -120,6 +123,8 @@ class WireModel:
                             yield event
                     return
             if not self.adapt(refusal):
+                if isinstance(refusal, ImageRejected):
+                    refusal.sha256 = located(str(refusal), body, request.images)
                 raise refusal
 
     async def _refusal(self, response: Response) -> BadRequest | None:
