@@ -34,6 +34,7 @@ __all__ = [
 ]
 
 CompactionWord: TypeAlias = Literal["self", "auto", "off"]
+EffortWord: TypeAlias = Literal["off", "low", "medium", "high"]
 ApproveMode: TypeAlias = Literal["ask", "edits", "all"]
 Value: TypeAlias = str | int
 Raw: TypeAlias = object
@@ -71,6 +72,7 @@ class ModelSettings(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is set for one model alone, under `[models."its id"]`."""
 
     window: int | None = None
+    effort: EffortWord | None = None
     compact_soft_at: str | None = None
     compact_at: str | None = None
     compact_buffer: str | None = None
@@ -90,6 +92,8 @@ class Settings(msgspec.Struct, frozen=True, omit_defaults=True):
     bash_timeout: int | None = None
     """Seconds a command may run where the call names no limit."""
     compaction: CompactionWord | None = None
+    effort: EffortWord | None = None
+    """How much the model is asked to think before it answers; None and off ask for nothing."""
     compact_soft_at: str | None = None
     compact_at: str | None = None
     compact_buffer: str | None = None
@@ -240,6 +244,14 @@ KEYS = (
         "N",
         path="bash.timeout",
         flag=False,
+    ),
+    Key(
+        "effort",
+        _one_of("off", "low", "medium", "high"),
+        "how much the model thinks before it answers: off, low, medium or high",
+        "LEVEL",
+        flag=False,
+        per_model=True,
     ),
     Key("compaction", _one_of("self", "auto", "off"), "self, auto or off", "MODE", flag=False),
     Key("compact_soft_at", _raw, "where the agent is told: 90000, 90k or 60%", "N", per_model=True),

@@ -17,7 +17,7 @@ from tests.support.provider import Call, Provider, Reply
 from tui.agent.events import AnswerDelta, ApprovalAsked, EntryAdded, PhaseChanged, QueueReturned, RetryWaiting
 from tui.context.view import EFFECTS_UNKNOWN
 from tui.log.entries import Answer, Approved, Prompt, Queue, Result, Settled, ToolStarted
-from tui.messages import StopReason, Text, UserMessage
+from tui.messages import StopReason, Text, Thinking, UserMessage
 
 pytestmark = pytest.mark.anyio
 ROOT = Path(__file__).resolve().parents[2]
@@ -321,3 +321,19 @@ async def test_commands_see_no_key(tmp_path: Path) -> None:
         shown = bodies(await path_of(agent), Result)[0].message.text
     assert "PLAIN=seen" in shown
     assert "sk-" not in shown
+
+
+@pytest.mark.parametrize("kind", ["text", "thinking"])
+async def test_an_answer_without_end_is_stopped_and_kept(tmp_path: Path, kind: str) -> None:
+    flood = "round and round " * 30_000
+    reply = Reply(text=flood, piece=4_000) if kind == "text" else Reply(thinking=flood, piece=4_000)
+    async with Provider(reply) as provider, session(options(tmp_path, provider)) as (agent, _):
+        assert await said(agent, "think") == "error"
+        path = await path_of(agent)
+        assert len(provider.requests) == 1, "it would only do it again"
+    assert "was stopped" in bodies(path, Settled)[-1].detail
+    (answer,) = bodies(path, Answer)
+    assert answer.message.stop is StopReason.ERROR
+    assert (
+        200_000 < sum(len(part.text) for part in answer.message.content if isinstance(part, Text | Thinking)) < 210_000
+    )

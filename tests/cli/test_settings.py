@@ -29,6 +29,7 @@ GOOD = {
     "approve": ("edits", "edits"),
     "theme": ("night", "night"),
     "bash_timeout": ("30", 30),
+    "effort": ("high", "high"),
     "compaction": ("auto", "auto"),
     "compact_soft_at": ("60%", "60%"),
     "compact_at": ("1.5k", "1.5k"),
@@ -51,6 +52,7 @@ BAD = {
     "approve": ["none", "ALL"],
     "theme": ["", "\x07"],
     "bash_timeout": ["0", "86401", "1.5"],
+    "effort": ["max", "HIGH", "1"],
 }
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from tests.tools.support import make_context, preview, run
@@ -296,6 +297,21 @@ async def test_output_is_live(tmp_path: Path) -> None:
     seen: list[str] = []
     await run(BASH, make_context(tmp_path, progress=seen.append), command="echo é; printf '1\\r2'")
     assert "".join(seen) == "é\n2"
+
+
+async def test_silence_is_told_on_the_screen_and_not_in_the_result(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "gate")
+    watch = Watch("no output for")
+    ctx = make_context(tmp_path, progress=watch.show, settings={"bash.idle": 0.1})
+
+    async def let_on() -> None:
+        await watch.seen.wait()
+        await anyio.to_thread.run_sync((tmp_path / "gate").write_text, "on\n")
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(let_on)
+        assert (await run(BASH, ctx, command="cat gate")).text == "on"
+    assert "the command has no terminal and no input. Esc stops it]" in watch.text
 
 
 @pytest.mark.parametrize("command", ["", "  \n", "a\0b"])

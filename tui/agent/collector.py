@@ -19,12 +19,17 @@ class Collector:
         self.finished: AssistantMessage | None = None
         self.calls_begun = 0
         self.length = 0
-        """Characters that have come, reasoning included."""
+        """Characters that have come, reasoning and calls included."""
 
     @property
     def started(self) -> bool:
         """Whether anything of the answer has come."""
         return bool(self._text or self._thinking or self.calls_begun)
+
+    @property
+    def answering(self) -> bool:
+        """Whether more than reasoning has come."""
+        return bool(self._text or self.calls_begun)
 
     def add(self, event: ModelEvent) -> None:
         """Take one event of the stream."""
@@ -35,8 +40,9 @@ class Collector:
             case ThinkingDelta(text=text):
                 self._thinking.append(text)
                 self.length += len(text)
-            case ToolCallDelta(index=index):
+            case ToolCallDelta(index=index, text=text):
                 self.calls_begun = max(self.calls_begun, index + 1)
+                self.length += len(text)
             case Finished(message=message):
                 self.finished = message
             case Connecting():

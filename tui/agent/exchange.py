@@ -28,6 +28,7 @@ from tui.context.gate import Verdict
 from tui.log.entries import Answer, Settled
 from tui.messages import AssistantMessage, StopReason, new_id
 from tui.models.base import (
+    AnswerEndless,
     Connecting,
     ContextTooLong,
     EmptyAnswer,
@@ -47,6 +48,12 @@ __all__ = ["Exchange", "ExchangeParts"]
 
 SAVE_EVERY = 2.0
 """Seconds between saves of the growing answer."""
+MOST_REASONING = 400_000
+"""Characters of reasoning in one answer before anything else of it has come."""
+CHARACTERS_PER_TOKEN = 8
+"""Of output; real text has about four. What is longer than its limit by this has come from a server that keeps none."""
+LEAST_BOUND = 200_000
+"""Characters that are never called endless: a small limit may be counted in other ways."""
 MOST_CUT_ANSWERS = 3
 """Answers in a row whose calls were cut by the output limit, before the exchange ends."""
 
@@ -195,10 +202,25 @@ class Exchange:
             phase_before = collector.started
             collector.add(event)
             self._show(event, first=not phase_before)
+            self._bounded(collector)
             now = self._parts.clock()
             if now - saved >= SAVE_EVERY and not isinstance(event, Finished):
                 saved = now
                 await self._save_growing(collector)
+
+    def _bounded(self, collector: Collector) -> None:
+        """Stop what has no end: reasoning that goes round in circles keeps every other timer quiet (hermes#29796)."""
+        most = max(LEAST_BOUND, self._parts.requests.output_limit * CHARACTERS_PER_TOKEN)
+        if collector.length > most:
+            raise AnswerEndless(
+                f"The answer was stopped after {collector.length:,} characters, far more than the request allowed. "
+                "What came is kept. Send a prompt to go on, or choose another model."
+            )
+        if not collector.answering and collector.length > MOST_REASONING:
+            raise AnswerEndless(
+                f"The model reasoned for {collector.length:,} characters without an answer and was stopped. What came "
+                "is kept. Ask for something smaller, lower `effort`, or choose another model."
+            )
 
     def _show(self, event: ModelEvent, *, first: bool) -> None:
         emit = self._parts.emit

@@ -27,7 +27,7 @@ from tui.context.view import WordFinder, in_force, project
 from tui.log import SessionLog
 from tui.log.entries import Answer, Checkpoint, Entry, Latch
 from tui.messages import AssistantMessage, Image, Message, ToolSpec, Usage
-from tui.models.base import ContextTooLong, Model, ModelInfo, Request, WindowSource
+from tui.models.base import ContextTooLong, Effort, Model, ModelInfo, Request, WindowSource
 
 __all__ = ["RequestBuilder", "cost_of", "price"]
 
@@ -62,12 +62,15 @@ class RequestBuilder:
         tools: tuple[ToolSpec, ...],
         seen: SeenFiles,
         given: Callable[[str], Given] = lambda _model: Given(),
+        *,
+        effort: Callable[[str], Effort] = lambda _model: "",
     ) -> None:
         self._journal = journal
         self._system = system
         self._tools = tools
         self._seen = seen
         self._given = given
+        self._effort = effort
         self._measures = _Measures()
         self._system_measure = measure_text(system)
         self._overheads: dict[bool, Measure] = {}
@@ -234,6 +237,7 @@ class RequestBuilder:
             images=await _images(self._journal.log, messages),
             guidance=guidance,
             session_id=self._journal.log.id,
+            effort=self._effort(info.id),
         )
 
     def answered(self, answer: AssistantMessage, model: Model) -> None:

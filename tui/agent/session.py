@@ -40,7 +40,7 @@ from tui.context.thresholds import Given
 from tui.log import LogError, MemorySession, SessionLog, Store
 from tui.log.entries import ApprovalMode, Body, ModelChosen, Notes, Prompt, Started
 from tui.messages import Json, clean
-from tui.models.base import AuthFailed, Model
+from tui.models.base import AuthFailed, Effort, Model
 from tui.models.factory import ModelChoice, open_model, reopened, with_server_window
 from tui.models.keys import KEY_ORIGINS
 from tui.settings import Settings
@@ -183,6 +183,11 @@ def _given(options: SessionOptions, model: str) -> Given:
     )
 
 
+def _effort(options: SessionOptions, model: str) -> Effort:
+    word = options.settings.for_model(model).effort
+    return "" if word is None or word == "off" else word
+
+
 def _own_mode(branch: Branch) -> Mode | None:
     entry = branch.newest(ApprovalMode)
     return entry.body.mode if entry is not None and isinstance(entry.body, ApprovalMode) else None
@@ -263,7 +268,12 @@ class _Assembly:
         """Return the agent, not yet running."""
         specs = tuple(tool.spec for tool in self._tools)
         self._requests = RequestBuilder(
-            self._journal, self._system(), specs, self._seen, lambda model: _given(self._options, model)
+            self._journal,
+            self._system(),
+            specs,
+            self._seen,
+            lambda model: _given(self._options, model),
+            effort=lambda model: _effort(self._options, model),
         )
         parts = AgentParts(
             journal=self._journal,

@@ -10,6 +10,9 @@ from tui.models.history import AssistantTurn, Picture, Piece, Turn, UserTurn, Wi
 
 __all__ = ["messages_body"]
 
+_BUDGETS: Mapping[str, int] = {"low": 4_096, "medium": 12_288, "high": 32_768}
+_LEAST_BUDGET = 1_024
+"""Tokens; the provider refuses fewer."""
 _MARK: dict[str, Json] = {"type": "ephemeral"}
 
 
@@ -35,7 +38,18 @@ def messages_body(request: Request, info: ModelInfo, extra: Mapping[str, Json]) 
         body["system"] = [{"type": "text", "text": request.system, "cache_control": _MARK}]
     if request.tools and info.tools:
         body["tools"] = _tools(request.tools, info)
+    budget = _budget(request, info)
+    if budget:
+        body["thinking"] = {"type": "enabled", "budget_tokens": budget}
     return {**body, **extra}
+
+
+def _budget(request: Request, info: ModelInfo) -> int:
+    """Return the tokens for thinking: part of the answer's own limit, of which some must be left; 0 for none."""
+    if not request.effort or not info.thinking:
+        return 0
+    budget = min(_BUDGETS[request.effort], request.max_output // 2)
+    return budget if budget >= _LEAST_BUDGET else 0
 
 
 def _tools(tools: Sequence[ToolSpec], info: ModelInfo) -> list[Json]:

@@ -9,18 +9,20 @@ from __future__ import annotations
 import enum
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
 from tui.messages import AssistantMessage, Message, ToolSpec
 
 __all__ = [
+    "AnswerEndless",
     "AuthFailed",
     "BadRequest",
     "Connecting",
     "ConnectionFailed",
     "ContextTooLong",
+    "Effort",
     "EmptyAnswer",
     "Finished",
     "ImageRejected",
@@ -74,6 +76,10 @@ class ModelInfo(msgspec.Struct, frozen=True):
     cache_write_price: float = 0.0
 
 
+Effort: TypeAlias = Literal["", "low", "medium", "high"]
+"""How much a model is asked to think before it answers; empty asks for nothing."""
+
+
 class Request(msgspec.Struct, frozen=True):
     """One model call. The same prefix gives the same bytes, so that a provider's cache holds."""
 
@@ -87,6 +93,7 @@ class Request(msgspec.Struct, frozen=True):
     """The bytes of each image named in `messages`, by sha256."""
     session_id: str = ""
     """A stable key for the provider's cache routing."""
+    effort: Effort = ""
 
 
 class Connecting(msgspec.Struct, frozen=True):
@@ -227,6 +234,10 @@ class EmptyAnswer(ModelError):
     """A stream with nothing in it (perhaps an overflow that the server hides)."""
 
     retryable = True
+
+
+class AnswerEndless(ModelError):
+    """Far more came than the request allowed: the server does not end the answer, or the reasoning before it."""
 
 
 class NotTheApi(ModelError):

@@ -22,6 +22,8 @@ class ChatDialect(msgspec.Struct, frozen=True):
     """Ask for usage figures in the stream."""
     completion_tokens: bool = False
     """`max_completion_tokens` instead of `max_tokens`."""
+    effort: bool = True
+    """Takes `reasoning_effort`."""
     replay_reasoning: bool = False
     """Turns with calls carry their reasoning back, an empty one where there is none (opencode#24190)."""
 
@@ -43,6 +45,8 @@ def chat_body(request: Request, info: ModelInfo, dialect: ChatDialect, extra: Ma
         _guide(messages, request.guidance)
     body: dict[str, Json] = {"model": info.id, "messages": messages, "stream": True}
     body["max_completion_tokens" if dialect.completion_tokens else "max_tokens"] = request.max_output
+    if request.effort and dialect.effort:
+        body["reasoning_effort"] = request.effort
     if dialect.include_usage:
         body["stream_options"] = {"include_usage": True}
     if request.tools and info.tools:

@@ -63,6 +63,8 @@ def adapted(dialect: ChatDialect, refusal: str) -> ChatDialect:
             re.search(r"unsupported|not supported|unknown|unrecognized|not permitted|unexpected|use '?max", words)
         )
         return msgspec.structs.replace(dialect, completion_tokens=not dialect.completion_tokens) if swap else dialect
+    if dialect.effort and re.search(r"reasoning[_ ]effort", words):
+        return msgspec.structs.replace(dialect, effort=False)
     if "reasoning_content" in words:
         return msgspec.structs.replace(dialect, replay_reasoning=not dialect.replay_reasoning)
     named = "stream_options" in words or "include_usage" in words

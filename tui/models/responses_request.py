@@ -32,6 +32,8 @@ def responses_body(request: Request, info: ModelInfo, extra: Mapping[str, Json])
     if info.thinking:
         # Without storage the reasoning travels, sealed, with the history.
         body["include"] = ["reasoning.encrypted_content"]
+        if request.effort:
+            body["reasoning"] = {"effort": request.effort}
     if request.session_id:
         body["prompt_cache_key"] = request.session_id[:64]
     return {**body, **extra}

@@ -43,6 +43,8 @@ TERM_GRACE = 2.0
 CANCEL_GRACE = 0.05
 """Seconds between TERM and KILL after Esc: the whole call must end within 0.2."""
 LIVE_EVERY = 0.1
+IDLE_AFTER = 30.0
+"""Seconds without output after which the screen says so; the setting `bash.idle` changes it."""
 KEEP_AFTER = 1.0
 """Seconds after which a command's output is written to its file as it comes."""
 _LOOK_EVERY = 0.02
@@ -196,6 +198,7 @@ class _Pipe:
     def __init__(self, read_end: int, sink: Sink, live: Live) -> None:
         self.sink = sink
         self.live = live
+        self.quiet_since = anyio.current_time()
         self._read_end = read_end
         self._closed = anyio.Event()
 
@@ -210,6 +213,7 @@ class _Pipe:
             if not piece:
                 self._closed.set()
                 return
+            self.quiet_since = anyio.current_time()
             self.sink.feed(piece)
             self.live.feed(piece)
             # A command that prints for ever is slowed by its full pipe; the screen stays alive.
@@ -228,7 +232,7 @@ async def _attend(ctx: ToolContext, process: anyio.abc.Process, pipe: _Pipe, lim
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(pipe.pump)
-            tasks.start_soon(_show, pipe)
+            tasks.start_soon(_show, ctx, pipe)
             with anyio.move_on_after(limit) as scope:
                 await process.wait()
             timed_out = scope.cancelled_caught
@@ -248,14 +252,24 @@ async def _attend(ctx: ToolContext, process: anyio.abc.Process, pipe: _Pipe, lim
     return _End(process.returncode, timed_out, stopped, processes.marked(ctx.call_id))
 
 
-async def _show(pipe: _Pipe) -> None:
-    """Show what has come, and keep it: a crash must not lose the output of a command that takes long."""
+async def _show(ctx: ToolContext, pipe: _Pipe) -> None:
+    """Show what has come, or that nothing does, and keep it: a crash must not lose what a long command printed."""
     keeping_from = anyio.current_time() + KEEP_AFTER
+    first = cast("float", ctx.settings.get("bash.idle", IDLE_AFTER))
+    wait = first
     while True:
         await anyio.sleep(LIVE_EVERY)
         pipe.live.flush()
-        if anyio.current_time() >= keeping_from:
+        now = anyio.current_time()
+        if now >= keeping_from:
             pipe.sink.keep()
+        quiet = now - pipe.quiet_since
+        if quiet < first:
+            wait = first
+        elif quiet >= wait:
+            # A program that waits for a key in a terminal it does not have looks just like this (pi#9936).
+            ctx.progress(f"[no output for {quiet:.0f} s; the command has no terminal and no input. Esc stops it]\n")
+            wait *= 2
 
 
 async def _terminate(process: anyio.abc.Process, grace: float) -> None:
