@@ -25,6 +25,7 @@ from tui.screens.main import MainScreen
 from tui.screens.options import AppOptions
 from tui.screens.outside import OutsideApp
 from tui.widgets.keyboard import TerminalDriver
+from tui.widgets.offer import Offer
 from tui.widgets.recall import read_history
 from tui.widgets.sanitise import one_line
 from tui.widgets.themes import choose_theme, fallback_name
@@ -123,8 +124,13 @@ class ClewApp(OutsideApp, inherit_bindings=False):
 
         failure = ""
         begun = False
+        offer = self.main.query_one(Offer)
+        offer.close()  # what an earlier session waited for
         try:
-            async with open_session(options, report=self.main.note) as agent, anyio.create_task_group() as group:
+            async with (
+                open_session(options, report=self.main.note, offer=offer.open) as agent,
+                anyio.create_task_group() as group,
+            ):
                 link = SessionLink(agent, group, self.main.note)
                 self.session_id = agent.session_id if options.persist else ""
                 events = agent.subscribe()
@@ -157,6 +163,15 @@ class ClewApp(OutsideApp, inherit_bindings=False):
         self._sent = True
         words = (Text(prompt),) if prompt is not None else ()
         self.main.ask(UserMessage(content=(*attachments, *words)), draft=prompt or "")
+
+    @on(MainScreen.ReviewAsked)
+    def _review(self) -> None:
+        if self.main.link is None:
+            self.main.note("The session is not open yet")
+            return
+        from tui.screens.reviewing import review_page
+
+        self.push_screen(review_page(self.main.link.agent))
 
     @on(MainScreen.QuitAsked)
     def leave(self) -> None:

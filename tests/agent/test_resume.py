@@ -178,7 +178,9 @@ async def test_the_growing_answer_of_a_killed_session_is_kept_and_marked(tmp_pat
             path = await path_of(agent)
     assert [answer.message for answer in bodies(path, Answer)] == [partial]
     assert [settled.reason for settled in bodies(path, Settled)] == ["interrupted"]
-    assert lines.count("This session was interrupted. The program ended.") == 1, "told once"
+    assert lines.count("Interrupted while an answer was written; what had come is kept. /continue goes on.") == 1, (
+        "told once"
+    )
 
 
 async def test_a_damaged_growing_answer_costs_itself_alone(tmp_path: Path) -> None:

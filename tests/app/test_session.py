@@ -225,10 +225,11 @@ async def test_an_error_is_one_shown_line_and_the_session_goes_on(tmp_path: Path
         await here.use(ScriptedAnswer(error=error), ScriptedAnswer(text="fine now"))
         await here.say("hi")
         await here.settled()
-        assert any("The key [/x] was refused." in row for row in here.rows)
+        shown = "The key [/x] was refused."
+        await until(here.pilot, lambda: any(shown in row for row in here.rows), "the error")
         await here.say("again")
         await here.settled(2)
-        assert any("fine now" in row for row in here.rows)
+        await until(here.pilot, lambda: any("fine now" in row for row in here.rows), "the answer")
 
 
 async def test_a_retry_counts_down_in_sight_and_escape_ends_it(tmp_path: Path) -> None:

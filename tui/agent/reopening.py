@@ -13,7 +13,7 @@ import msgspec
 from tui.agent.compaction import Compaction
 from tui.agent.journal import Journal
 from tui.agent.loop import Loop
-from tui.agent.settle import recovery
+from tui.agent.settle import headline, recovery
 from tui.context.handoff_events import Reloaded, Settles
 from tui.context.recovery import Recovery, recover_handoff, tail_facts
 from tui.log.entries import Entry, Handoff, Note, Prompt, Settled
@@ -32,8 +32,8 @@ class Reopening(msgspec.Struct, frozen=True):
     compaction: Compaction
     loop: Loop
     interactive: bool
-    report: Callable[[str], None]
-    """Tells the person one line before the front end listens."""
+    offer: Callable[[str], None]
+    """Tells in one line what waits for the person, who can go on or look; before the front end listens."""
     say: Callable[[str], None]
     """The same once it listens."""
     sleep: Callable[[float], Awaitable[None]]
@@ -44,10 +44,13 @@ class Reopening(msgspec.Struct, frozen=True):
         """Write what the last owner could not, then do what the newest handoff calls for."""
         state = self.compaction.state
         facts = tail_facts(await self._tail(), state)
-        for entry in await _recover(self.journal, self.left):
-            if isinstance(entry.body, Settled):
-                self.report(f"This session was interrupted. {entry.body.detail}")
-        await self._act(recover_handoff(state, facts, "asked", headless=not self.interactive))
+        written = await _recover(self.journal, self.left)
+        cut = [headline(entry.body) for entry in written if isinstance(entry.body, Settled)]
+        found = recover_handoff(state, facts, "asked", headless=not self.interactive)
+        line = " ".join((*cut, found.line)).strip()
+        if line and found.act in ("nothing", "wait", "fail-interrupted"):
+            self.offer(line)
+        await self._act(found, line)
 
     async def _tail(self) -> Sequence[Entry]:
         """Return the path from the newest note, handoff and prompt on: all that belongs to a pending cycle."""
@@ -57,25 +60,23 @@ class Reopening(msgspec.Struct, frozen=True):
         held = not branch.entries or branch.entries[0].depth <= first
         return branch.entries if held or not self.compaction.unanswered else await self.journal.log.since(first)
 
-    async def _act(self, found: Recovery) -> None:
+    async def _act(self, found: Recovery, line: str) -> None:
         match found.act:
-            case "nothing":
+            case "nothing" | "wait":
                 pass
-            case "wait":
-                self.report(found.line)
             case "settles":
                 await self.compaction.feed(Settles())
             case "fail-interrupted":
                 self.loop.job(self._interrupted)
             case "deliver":
-                self._goes_on(found.line)
+                self._goes_on(line)
                 self.loop.start()
             case "resume":
-                self._goes_on(found.line)
+                self._goes_on(line)
                 self.compaction.resume()
                 self.loop.start(resume=True)
             case "retry":
-                self._goes_on(found.line)
+                self._goes_on(line)
                 self.loop.job(self._retry)
 
     async def _interrupted(self) -> None:

@@ -96,10 +96,13 @@ def _silent(_text: str) -> None:
 
 
 @asynccontextmanager
-async def open_session(options: SessionOptions, *, report: Report = _silent) -> AsyncGenerator[Agent]:
+async def open_session(
+    options: SessionOptions, *, report: Report = _silent, offer: Report | None = None
+) -> AsyncGenerator[Agent]:
     """Open a session and yield its agent, at work. Raises `LogError`, `ModelError` or `OSError` where it cannot.
 
-    `report` takes lines for the person: a new session where there was none to continue, what was recovered.
+    `report` takes lines for the person: a new session where there was none to continue. `offer` takes the one line
+    on what was cut off and what waits for the person; without it `report` does.
     """
     async with AsyncExitStack() as stack:
         log = options.between(await _open_log(options, stack, report))
@@ -111,7 +114,7 @@ async def open_session(options: SessionOptions, *, report: Report = _silent) -> 
         stack.push_async_callback(agent.close)
         if log.writable:
             await _begin(options, journal, model)
-            await _reopening(options, agent, journal, broadcast, report).run()
+            await _reopening(options, agent, journal, broadcast, offer or report).run()
         async with anyio.create_task_group() as group:
             group.start_soon(agent.run)
             try:
@@ -202,14 +205,14 @@ def _mode(options: SessionOptions, branch: Branch) -> Mode:
 
 
 def _reopening(
-    options: SessionOptions, agent: Agent, journal: Journal, broadcast: Broadcast, report: Report
+    options: SessionOptions, agent: Agent, journal: Journal, broadcast: Broadcast, offer: Report
 ) -> Reopening:
     return Reopening(
         journal=journal,
         compaction=agent.compaction,
         loop=agent.loop,
         interactive=options.interactive,
-        report=report,
+        offer=offer,
         say=lambda text: broadcast.emit(Said(text)),
         sleep=options.sleep,
         left=_spill(options, journal).left,

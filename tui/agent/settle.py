@@ -10,13 +10,15 @@ from tui.agent.branch import Branch, open_calls
 from tui.agent.toolrun import broken_off, refused
 from tui.context.view import NOT_STARTED
 from tui.log.entries import Answer, Body, Entry, Prompt, Queue, Settled, Waiting
-from tui.messages import AssistantMessage, StopReason
+from tui.messages import AssistantMessage, StopReason, ToolCall
 from tui.models.base import ConnectionFailed, ContextTooLong, EmptyAnswer, ModelError, StreamDropped, StreamStalled
 
 __all__ = [
     "GOES_ON",
+    "call_words",
     "cut_calls",
     "deliver",
+    "headline",
     "held_back",
     "next_waiting",
     "own_words",
@@ -30,6 +32,9 @@ __all__ = [
 
 GOES_ON = ("answered", "length", "empty", "refusal")
 """After these the next waiting message is sent; after any other it would only fail the same way."""
+_ENDED = "The program ended"
+_LONGEST = 60
+"""Letters of a call where it is named in a sentence."""
 OUTPUT_LIMIT = (
     "Not run: the answer reached its output limit of {limit} tokens before this call was complete. "
     "Nothing was changed. Do it in smaller parts."
@@ -132,7 +137,30 @@ def recovery(
         for call, started in calls
     ]
     if exchange_open:
-        running = [call.name for call, started in calls if started]
-        what = f" while running {', '.join(running)}; effects unknown" if running else ""
-        bodies.append(Settled("interrupted", f"The program ended{what}."))
+        running = [call for call, started in calls if started]
+        bodies.append(Settled("interrupted", f"{_ENDED}{_cut_short(running, writing=partial is not None)}."))
     return tuple(bodies)
+
+
+def _cut_short(running: list[ToolCall], *, writing: bool) -> str:
+    """Return what an interruption cut; empty where nothing ran."""
+    if not running:
+        return " while an answer was written; what had come is kept" if writing else ""
+    named = [call_words(call) for call in running[:2]]
+    more = [f"{len(running) - 2} more"] if len(running) > 2 else []
+    return f" while running {' and '.join([*named, *more])}; effects unknown"
+
+
+def headline(settled: Settled) -> str:
+    """Return how an interruption is told when the session is opened again: one sentence."""
+    return f"Interrupted{settled.detail.removeprefix(_ENDED)}"
+
+
+def call_words(call: ToolCall) -> str:
+    """Return a call as a person names it: `pytest -q` for a command, `edit notes.txt` for a file."""
+    about = next(
+        (value for key in ("command", "path", "pattern") if isinstance(value := call.arguments.get(key), str)), ""
+    )
+    line = next((line.strip() for line in about.splitlines() if line.strip()), "")
+    words = line if call.name == "bash" and line else f"{call.name} {line}".strip()
+    return f"`{words if len(words) <= _LONGEST else words[: _LONGEST - 1] + '…'}`"

@@ -102,10 +102,11 @@ def _asked(state: Handoff, facts: TailFacts, *, headless: bool) -> Recovery:
         case "none" | "answered":
             if not facts.exchange_open:
                 return Recovery("nothing")
-            return Recovery("wait", settle_calls=True, line="The last exchange was interrupted. /continue goes on.")
+            return Recovery("wait", settle_calls=True, line="/continue goes on.")
         case "compacting" if not facts.checkpoint:
             return Recovery(
-                "fail-interrupted", line="The program ended while the summary was written. The note is kept."
+                "fail-interrupted",
+                line="The program ended while the summary was written. The note is kept; /continue makes it once more.",
             )
         case "saved" | "failed" if not facts.checkpoint:
             return _locked(state, headless=headless)

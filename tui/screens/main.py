@@ -43,6 +43,7 @@ from tui.widgets.context_bar import ContextBar
 from tui.widgets.editor import Editor, SendMode
 from tui.widgets.hints import Hint, KeyHints
 from tui.widgets.ladder import Rung, climb
+from tui.widgets.offer import Offer
 from tui.widgets.queued import QueuedMessages
 from tui.widgets.start import StartFacts, StartView
 from tui.widgets.status import StatusLine
@@ -60,6 +61,8 @@ SCREEN_BINDINGS: list[BindingType] = [
     Binding("ctrl+d", "leave_empty", "Quit, where the editor is empty", show=False, id="app.leave", priority=True),
     Binding("f1", "command('help')", "Help", show=False, id="app.help"),
     Binding("f2", "command('self-compact-info')", "How full the context is", show=False, id="app.info"),
+    Binding("f5", "command('continue')", "Go on with what was interrupted or waits", show=False, id="app.continue"),
+    Binding("f6", "review", "See what was interrupted and what waits", show=False, id="app.review"),
     Binding("pageup", "transcript('page_up')", "Page up", show=False, id="transcript.page_up"),
     Binding("pagedown", "transcript('page_down')", "Page down", show=False, id="transcript.page_down"),
     Binding("ctrl+home", "transcript('home')", "To the beginning", show=False, id="transcript.home"),
@@ -102,6 +105,7 @@ class SessionView(EarlyKeysScreen):
         yield StartView(StartFacts(version=o.version, cwd=o.cwd, home=look.home))
         yield Banner()
         yield StatusLine(clock=o.clock, glyphs=look.glyphs, still=look.still)
+        yield Offer((("F5", "continue"), ("F6", "review")))
         yield ApprovalPanel(clock=o.key_clock, root=str(o.cwd))
         yield self.composer
         yield ContextBar(plain=look.plain)
@@ -177,6 +181,8 @@ class SessionView(EarlyKeysScreen):
                 self.query_one(ApprovalPanel).ask(event, drafting=bool(self.editor.text))
             case ApprovalClosed(call_id=call_id):
                 self.query_one(ApprovalPanel).close(call_id)
+            case PhaseChanged(phase=phase) if phase != "idle":
+                self.query_one(Offer).close()
             case QueueChanged(items=items):
                 self.query_one(QueuedMessages).show(items)
             case QueueReturned(texts=texts):
@@ -292,6 +298,9 @@ class MainScreen(SessionView):
     class QuitAsked(Message):
         """The person wants to leave."""
 
+    class ReviewAsked(Message):
+        """The person wants to see what is open."""
+
     _reading: ReadingBars | None = None
 
     @property
@@ -352,6 +361,10 @@ class MainScreen(SessionView):
     def action_command(self, name: Name) -> None:
         """Run a command from a key."""
         self.post_message(Composer.CommandTyped(Typed(name)))
+
+    def action_review(self) -> None:
+        """Show what was interrupted and what waits."""
+        self.post_message(self.ReviewAsked())
 
     def action_transcript(self, what: str) -> None:
         """Scroll or unfold the conversation, whoever has the keyboard."""
