@@ -188,7 +188,7 @@ def _ended_once(old: Sequence[Entry], new: Sequence[Entry], report: Report) -> N
     assert ends == (["interrupted"] if was_open else [])
     running = _running(old)
     told = " ".join(report.lines)
-    assert not was_open or "interrupted" in told
+    assert not was_open or "Interrupted" in told
     assert not running or ("effects unknown" in told and "bash" in told)
 
 

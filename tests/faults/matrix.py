@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import signal
 import tempfile
+import traceback
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -100,7 +101,7 @@ class Lane:
         try:
             return Tried(trial, self._run(place, trial))
         except Exception as error:
-            raise Lost(f"{trial}: {type(error).__name__}: {error}") from error
+            raise Lost(f"{trial}: {_where(error)}: {error}") from error
 
     def _run(self, place: Order, trial: Trial) -> int:
         faults = 0
@@ -134,6 +135,12 @@ class Lane:
         check_all(left, report)
         found = anyio.run(check, database_file(Path(place.home), project))
         assert not found, found
+
+
+def _where(error: Exception) -> str:
+    """Return what was raised, and by which check."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} in {frame.name}, `{frame.line}`"
 
 
 def _path(place: Order) -> list[Entry]:
