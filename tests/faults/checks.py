@@ -189,7 +189,7 @@ def _ended_once(old: Sequence[Entry], new: Sequence[Entry], report: Report) -> N
     running = _running(old)
     told = " ".join(report.lines)
     assert not was_open or "Interrupted" in told
-    assert not running or ("effects unknown" in told and "bash" in told)
+    assert not running or ("effects unknown" in told and "`echo " in told)
 
 
 def _running(entries: Sequence[Entry]) -> list[str]:
