@@ -94,7 +94,7 @@ def tokenise(code: str, language: str, clock: Callable[[], float]) -> tuple[tupl
     limit = clock() + MAX_SECONDS
     found: list[tuple[Role, str]] = []
     for kind, text in lexer.get_tokens(code):
-        role = _role(str(kind))
+        role = _role(kind)
         if found and found[-1][0] == role:
             found[-1] = (role, found[-1][1] + text)
         else:
@@ -106,8 +106,8 @@ def tokenise(code: str, language: str, clock: Callable[[], float]) -> tuple[tupl
 
 
 @lru_cache(maxsize=512)
-def _role(kind: str) -> Role:
-    name = kind.removeprefix("Token.")
+def _role(kind: tuple[str, ...]) -> Role:
+    name = ".".join(kind)
     for start, role in _ROLES:
         if name.startswith(start):
             return role

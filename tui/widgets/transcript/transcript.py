@@ -20,8 +20,8 @@ __all__ = ["Transcript"]
 
 FRAME = 1 / 30
 """Seconds between two flushes of a stream."""
-FLUSH_CHARS = 4_000
-"""Characters one flush reads at most (some 10 ms): a backlog is taken in portions."""
+FLUSH_CHARS = 10_000
+"""Characters one flush reads at most (some 25 ms): a backlog is taken in portions, one for each frame."""
 
 
 class Transcript(ReadingView):
