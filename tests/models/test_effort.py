@@ -12,10 +12,12 @@ import pytest
 from tests.agent.support import bash, options, said, session
 from tests.models.helpers import ask, info_for, model_at, request
 from tests.support.provider import Provider, Reply
+from tui.models.anthropic import AnthropicModel
 from tui.models.anthropic_request import messages_body
-from tui.models.base import Effort
+from tui.models.base import Effort, ModelInfo
 from tui.models.chat_request import ChatDialect, chat_body
 from tui.models.factory import ModelChoice
+from tui.models.http import Http
 from tui.models.responses_request import responses_body
 from tui.settings import Settings
 
@@ -61,6 +63,20 @@ async def test_where_it_is_refused_the_request_is_repeated_without(protocol: Any
         await ask(model_at(provider.base_url, protocol, thinking=True), request(effort="high"))
         sent = ["reasoning_effort" in one.body or "thinking" in one.body for one in provider.requests]
     assert sent == [True, False]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("name", "first"), [("claude-opus-5-5", "adaptive"), ("claude-sonnet-4-5", "enabled")])
+async def test_each_way_to_ask_is_tried_once(name: str, first: str) -> None:
+    refused = Reply(status=400, body=json.dumps({"error": {"message": f"thinking.type.{first}: not supported"}}))
+    async with Provider(refused, refused, Reply(text="fine")) as provider:
+        model = AnthropicModel(ModelInfo(name, "anthropic", thinking=True), Http(provider.base_url, None, "x-api-key"))
+        await ask(model, request(effort="high"))
+        sent = [one.body.get("thinking", {}).get("type", "") for one in provider.requests]
+        effort = [one.body.get("output_config") for one in provider.requests]
+    assert sorted(sent) == ["", "adaptive", "enabled"]
+    assert (sent[0], sent[-1]) == (first, "")
+    assert effort[sent.index("adaptive")] == {"effort": "high"}
 
 
 @pytest.mark.anyio

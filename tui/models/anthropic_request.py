@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
 
 from tui.messages import Json, Thinking, ToolSpec
 from tui.models.base import ModelInfo, Request
 from tui.models.history import AssistantTurn, Picture, Piece, Turn, UserTurn, WireCall, WireResult, turns
 
-__all__ = ["messages_body"]
+__all__ = ["ThinkingWord", "messages_body"]
+
+ThinkingWord: TypeAlias = Literal["budget", "adaptive", "none"]
 
 _BUDGETS: Mapping[str, int] = {"low": 4_096, "medium": 12_288, "high": 32_768}
 _LEAST_BUDGET = 1_024
@@ -16,8 +19,12 @@ _LEAST_BUDGET = 1_024
 _MARK: dict[str, Json] = {"type": "ephemeral"}
 
 
-def messages_body(request: Request, info: ModelInfo, extra: Mapping[str, Json]) -> dict[str, Json]:
+def messages_body(
+    request: Request, info: ModelInfo, extra: Mapping[str, Json], thinking: ThinkingWord = "budget"
+) -> dict[str, Json]:
     """Return the body of a streaming request. The same request always gives the same bytes.
+
+    `thinking` is how the model is asked for it: with a number of tokens, or with a word (newer models).
 
     At most four cache marks: the system prompt, the last tool, the end of the history, and where the
     history ended one request ago (a look-up from the new mark alone reaches back only 20 blocks).
@@ -38,10 +45,16 @@ def messages_body(request: Request, info: ModelInfo, extra: Mapping[str, Json]) 
         body["system"] = [{"type": "text", "text": request.system, "cache_control": _MARK}]
     if request.tools and info.tools:
         body["tools"] = _tools(request.tools, info)
+    return {**body, **_thinking(request, info, thinking), **extra}
+
+
+def _thinking(request: Request, info: ModelInfo, word: ThinkingWord) -> dict[str, Json]:
     budget = _budget(request, info)
-    if budget:
-        body["thinking"] = {"type": "enabled", "budget_tokens": budget}
-    return {**body, **extra}
+    if not budget or word == "none":
+        return {}
+    if word == "adaptive":
+        return {"thinking": {"type": "adaptive"}, "output_config": {"effort": request.effort}}
+    return {"thinking": {"type": "enabled", "budget_tokens": budget}}
 
 
 def _budget(request: Request, info: ModelInfo) -> int:
