@@ -49,7 +49,7 @@ def test_a_steer_shares_the_exchange() -> None:
     assert requests_of(entries[:2]).current == requests_of(entries[:2]).newest[0]
 
 
-@pytest.mark.parametrize("origin", ["shell", "command", "continuation", "dispatch", "branch"])
+@pytest.mark.parametrize("origin", ["shell", "command", "continuation", "dispatch"])
 def test_what_is_not_authored_is_no_request(origin: str) -> None:
     other = Prompt(UserMessage((Text("x"),)), origin="shell" if origin == "shell" else "command")
     assert requests_of(branch(other, prompt("y", excluded=True))) == Requests()

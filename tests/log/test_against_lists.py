@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.log.kit import answer, note, prompt
+from tui.context.tree import build
 from tui.log import EntryNotFound, MemorySession, SessionLog, Store
 from tui.log.entries import Entry
 
@@ -65,6 +67,26 @@ async def _check(model: Model, limit: int) -> None:
     for kind in KINDS:
         assert await session.newest(kind) == next((entry for entry in reversed(path) if entry.kind == kind), None)
     assert [entry.parent for entry in path] == [None, *(entry.id for entry in path)][: len(path)]
+    await _check_tree(model)
+
+
+async def _check_tree(model: Model) -> None:
+    """The landmarks, the branches and where they leave the path are what the entries themselves say."""
+    facts = await model.session.tree()
+    everything = {entry.id: entry for path in model.tree.values() for entry in path}
+    assert sorted(mark.id for mark in facts.landmarks) == sorted(
+        e.id for e in everything.values() if e.kind == "prompt"
+    )
+    assert (facts.leaf.depth if facts.leaf else -1) == len(model.path) - 1
+    ways = Counter(entry.parent for entry in everything.values())
+    followed = {entry.parent for entry in model.path}
+    points = {entry.depth: ways[entry.id] - (entry.id in followed) for entry in model.path}
+    found = {point.depth: point.others for point in await model.session.branch_points()}
+    assert found == {depth: others for depth, others in points.items() if others}
+    forks = [node for run in build(facts).runs for node in run.nodes if node.kind == "fork"]
+    assert {node.id: node.branches for node in forks} == {
+        name: count for name, count in ways.items() if name and count > 1
+    }
 
 
 async def _play(first: SessionLog, script: list[Step], limit: int) -> list[Model]:

@@ -15,10 +15,11 @@ import msgspec
 from tui.context.estimate import Calibration, Measure, call_text, measure_message, measure_text
 from tui.context.render import TASK_LIMIT, Words
 from tui.context.requests import Requests
-from tui.context.view import effective, prompt_message
+from tui.context.view import branch_message, effective, prompt_message
 from tui.log.entries import (
     Allowance,
     Answer,
+    BranchSummary,
     CarriedRequest,
     Checkpoint,
     Entry,
@@ -178,6 +179,8 @@ def _message(entry: Entry) -> Message | None:
             return prompt_message(message)
         case Answer(message=message) | Result(message=message):
             return message
+        case BranchSummary() as summary:
+            return branch_message(summary)
         case _:
             return None
 
@@ -206,7 +209,7 @@ def _cut(sequence: Sequence[Entry], situation: Situation, budget: Budget, keep: 
                 pending.difference_update(call.id for call in message.calls)
             case _:
                 pass
-        if not pending and isinstance(entry.body, Prompt | Answer):
+        if not pending and isinstance(entry.body, Prompt | Answer | BranchSummary):
             best, best_tokens = place, total
     return best, best_tokens
 

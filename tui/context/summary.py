@@ -18,7 +18,7 @@ from tui.context.checkpoint import SUMMARY_LIMIT, Budget, Plan
 from tui.context.estimate import call_text, estimate_text, measure_text
 from tui.context.render import Words, render_checkpoint
 from tui.context.validate import describe_image
-from tui.log.entries import Answer, Checkpoint, Entry, HandoffError, Origin, Prompt, Result
+from tui.log.entries import Answer, BranchSummary, Checkpoint, Entry, HandoffError, Origin, Prompt, Result
 from tui.messages import (
     AssistantMessage,
     Attachment,
@@ -69,7 +69,6 @@ _SPEAKERS: dict[Origin, str] = {
     "command": "program, on the person's command",
     "continuation": "note to self, delivered after a compaction",
     "dispatch": "program: run item",
-    "branch": "program: summary of another branch",
 }
 
 
@@ -116,6 +115,8 @@ def serialise(entries: Sequence[Entry]) -> Iterator[str]:
                     yield _block(f"agent{ending}", lines)
             case Result(message=message):
                 yield _block(f"result of {message.name}{', an error' if message.is_error else ''}", [_result(message)])
+            case BranchSummary(summary=summary):
+                yield _block("history from a branch that was left", [summary])
             case _:
                 pass
 

@@ -11,8 +11,18 @@ from functools import lru_cache
 
 import msgspec
 
-from tui.context.render import references, render_checkpoint, words_of
-from tui.log.entries import Answer, Checkpoint, Entry, Prompt, Reference, Result, ResumedFrom, ToolStarted
+from tui.context.render import references, render_branch_summary, render_checkpoint, words_of
+from tui.log.entries import (
+    Answer,
+    BranchSummary,
+    Checkpoint,
+    Entry,
+    Prompt,
+    Reference,
+    Result,
+    ResumedFrom,
+    ToolStarted,
+)
 from tui.messages import (
     AssistantMessage,
     Attachment,
@@ -30,6 +40,7 @@ __all__ = [
     "EFFECTS_UNKNOWN",
     "NOT_STARTED",
     "WordFinder",
+    "branch_message",
     "effective",
     "in_force",
     "messages_of",
@@ -128,8 +139,16 @@ def messages_of(entries: Iterable[Entry]) -> Iterator[Message]:
                 yield from _answer(message, started, ended)
             case Result(message=message):
                 yield message
+            case BranchSummary() as summary:
+                yield branch_message(summary)
             case _:
                 pass
+
+
+@lru_cache(maxsize=64)
+def branch_message(summary: BranchSummary) -> UserMessage:
+    """Return a branch summary as it is sent: history, in a frame that says so; one object, measured once."""
+    return UserMessage((Text(render_branch_summary(summary)),))
 
 
 def _answer(message: AssistantMessage, started: set[str], ended: set[str]) -> Iterator[Message]:

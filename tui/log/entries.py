@@ -20,12 +20,14 @@ __all__ = [
     "ApprovalMode",
     "Approved",
     "Body",
+    "BranchSummary",
     "CarriedRequest",
     "Checkpoint",
     "Entry",
     "Failure",
     "Handoff",
     "HandoffError",
+    "Label",
     "Latch",
     "ModelChosen",
     "Note",
@@ -50,7 +52,7 @@ __all__ = [
     "encode_body",
 ]
 
-Origin: TypeAlias = Literal["authored", "shell", "command", "continuation", "dispatch", "branch"]
+Origin: TypeAlias = Literal["authored", "shell", "command", "continuation", "dispatch"]
 """Who wrote a user message. Only `authored` words can become task, request or history."""
 
 
@@ -397,6 +399,30 @@ class RunCard(msgspec.Struct, frozen=True, tag="run", omit_defaults=True):
         return self.what in ("accepted", "blocked", "skipped", "complete", "stopped", "left")
 
 
+class Label(msgspec.Struct, frozen=True, tag="label"):
+    """A name for an entry of the tree. Of all labels of an entry the newest counts; an empty one takes it away."""
+
+    text: str
+    about: str
+    """The entry it names, on this path or another."""
+
+
+class BranchSummary(msgspec.Struct, frozen=True, tag="branch-summary", omit_defaults=True):
+    """What was done on a branch that was left, carried to where the work goes on. History, never instructions."""
+
+    left: str
+    """The leaf of that branch when it was left."""
+    shared: str
+    """The newest entry both paths have; empty where they have none."""
+    summary: str
+    changed: tuple[str, ...] = ()
+    """Files that branch had changed: leaving it does not change them back."""
+    model: str = ""
+    seconds: float = 0.0
+    usage: Usage | None = None
+    """Tokens of all its summary requests together: cost, never context."""
+
+
 class UnknownBody(msgspec.Struct, frozen=True):
     """A kind from a newer version, or a body that does not fit its kind: kept, shown, exported, never sent."""
 
@@ -427,6 +453,8 @@ Body: TypeAlias = (
     | Notes
     | ResumedFrom
     | RunCard
+    | Label
+    | BranchSummary
 )
 
 KINDS: dict[str, type[Body]] = {
@@ -453,6 +481,8 @@ KINDS: dict[str, type[Body]] = {
         Notes,
         ResumedFrom,
         RunCard,
+        Label,
+        BranchSummary,
     )
 }
 """Every kind this version knows, by its word in the log."""

@@ -27,6 +27,7 @@ __all__ = [
     "Owner",
     "Verdict",
     "alive",
+    "anyone",
     "beat",
     "check",
     "judge",
@@ -110,6 +111,15 @@ def check(db: sqlite3.Connection, lease: Lease, now: int) -> None:
         raise LeaseLost(lease.session)
     if abs(now - row[1]) >= BEAT_MS:
         beat(db, lease, now)
+
+
+def anyone(db: sqlite3.Connection, now: int) -> bool:
+    """Whether any session of the database is held by a live process."""
+    sessions = [row[0] for row in db.execute("SELECT session FROM lease WHERE pid IS NOT NULL")]
+    if not sessions:
+        return False
+    me = this_owner()
+    return any(judge(_row(db, session), me, now, process_start) is Verdict.HELD for session in sessions)
 
 
 def beat(db: sqlite3.Connection, lease: Lease, now: int) -> bool:

@@ -11,6 +11,7 @@ import msgspec
 
 from tui.log.entries import Body, Entry, UnknownBody
 from tui.log.found import Search
+from tui.log.nodes import BranchPoint, TreeFacts
 from tui.log.runs import RunEventRow, RunRow, RunWrite
 
 __all__ = ["PathReader", "RunRows", "SessionInfo", "SessionLog", "now_ms"]
@@ -148,6 +149,14 @@ class SessionLog(PathReader, Protocol):
 
     async def fork(self, entry_id: str | None = None) -> SessionLog:
         """Return a new session, open for writing, that begins after an entry (None: the leaf). This one stays."""
+        ...
+
+    async def tree(self) -> TreeFacts:
+        """Return what the session's tree is drawn from: its landmarks and branches, without reading any entry."""
+        ...
+
+    async def branch_points(self) -> tuple[BranchPoint, ...]:
+        """Return where other branches leave this path, oldest first."""
         ...
 
     async def refresh(self) -> bool:

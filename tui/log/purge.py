@@ -81,6 +81,7 @@ def _cut(db: sqlite3.Connection, segment: int, named: set[str]) -> tuple[int, in
     keys = (low, segment << 32 | 0xFFFF_FFFF)
     for (body,) in db.execute("SELECT body FROM entry WHERE key BETWEEN ? AND ?", keys):
         named.update(named_blobs(body))
+    db.execute("DELETE FROM node WHERE key BETWEEN ? AND ?", keys)  # it holds words too
     taken = db.execute("DELETE FROM entry WHERE key BETWEEN ? AND ?", keys).rowcount
     if needed is None:
         db.execute("DELETE FROM segment WHERE id=?", (segment,))

@@ -18,8 +18,10 @@ from pathlib import Path
 
 import msgspec
 
+from tui.log import lease, nodes
 from tui.log.errors import Damaged, LogError, LogUnwritable, NewerSchema, SqliteUnfit
 from tui.log.paths import create_private, is_network, private_folder, tighten
+from tui.log.protocol import now_ms
 
 __all__ = [
     "APPLICATION",
@@ -36,8 +38,10 @@ __all__ = [
 ]
 
 APPLICATION = 0x636C6577
-SCHEMA = 1
+SCHEMA = 2
 """Format of the tables. A newer program that stays readable for format N writes N as `min_reader`."""
+MIN_READER = 1
+"""Format 2 has landmarks beside the entries (`nodes.py`), and nothing else is changed."""
 BUSY_SECONDS = 0.05
 """One wait for another's lock; the worker repeats it, since SQLite's own wait cannot be interrupted."""
 
@@ -144,8 +148,13 @@ def open_memory() -> Database:
     """Open an empty database that leaves nothing on disk."""
     require_sqlite()
     db = _connect(":memory:")
-    db.executescript(_TABLES)
+    for statement in _statements():
+        db.execute(statement)
     return Database(db, None)
+
+
+def _statements() -> tuple[str, ...]:
+    return (*_TABLES.split(";"), *nodes.TABLES)
 
 
 def open_project(path: Path, project: Path, *, read_only: bool = False) -> Database:
@@ -177,7 +186,8 @@ def _writable(path: Path, project: Path) -> Database:
         if not why:
             durable(db, network=is_network(path))
             _create(db, project)
-        else:
+            why = migrated(db, path)
+        if why:
             db.execute("PRAGMA query_only=ON")
     except sqlite3.OperationalError as error:
         db.close()
@@ -216,9 +226,9 @@ def _create(db: sqlite3.Connection, project: Path) -> None:
     _patiently(db, "BEGIN IMMEDIATE")
     try:
         if not db.execute("PRAGMA user_version").fetchone()[0]:
-            for statement in _TABLES.split(";"):
+            for statement in _statements():
                 db.execute(statement)
-            values = (("project", os.fsencode(project)), ("min_reader", str(SCHEMA).encode()))
+            values = (("project", os.fsencode(project)), ("min_reader", str(MIN_READER).encode()))
             db.executemany("INSERT INTO meta(name, value) VALUES(?,?)", values)
             db.execute(f"PRAGMA application_id={APPLICATION}")
             db.execute(f"PRAGMA user_version={SCHEMA}")
@@ -226,6 +236,37 @@ def _create(db: sqlite3.Connection, project: Path) -> None:
     finally:
         if db.in_transaction:
             db.execute("ROLLBACK")
+
+
+def migrated(db: sqlite3.Connection, path: Path) -> str:
+    """Bring an older format up to this one in one transaction; return why that cannot be, with nothing changed.
+
+    The entries are not touched. A program of the older format would write without what the new one keeps
+    beside them, so that one must be gone; it can still read afterwards.
+    """
+    while True:
+        seen = db.execute("PRAGMA data_version").fetchone()
+        if db.execute("PRAGMA user_version").fetchone()[0] >= SCHEMA:
+            return ""
+        rows = nodes.scan(db)
+        _patiently(db, "BEGIN IMMEDIATE")
+        try:
+            if lease.anyone(db, now_ms()):
+                return f"an older clew still has a session open in {path}; close it to write here"
+            if db.execute("PRAGMA data_version").fetchone() == seen:  # else another one wrote meanwhile: scan again
+                _bring_up(db, rows)
+            db.execute("COMMIT")
+        finally:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+
+
+def _bring_up(db: sqlite3.Connection, rows: list[nodes.Row]) -> None:
+    for statement in nodes.TABLES:
+        db.execute(statement)
+    nodes.fill(db, rows)
+    db.execute("UPDATE meta SET value=? WHERE name='min_reader'", (str(MIN_READER).encode(),))
+    db.execute(f"PRAGMA user_version={SCHEMA}")
 
 
 def _version_trouble(db: sqlite3.Connection, path: Path) -> str:

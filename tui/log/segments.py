@@ -38,7 +38,7 @@ Row: TypeAlias = tuple[int, str, str, int, bytes]
 """key, id, kind, time, body"""
 
 
-class Place(msgspec.Struct, frozen=True):
+class Place(msgspec.Struct, frozen=True, order=True, gc=False):
     """A position in the tree: a segment and an absolute depth."""
 
     segment: int

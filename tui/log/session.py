@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import TypeVar
 
-from tui.log import blobs, lease, runs, segments, track
+from tui.log import blobs, lease, nodes, runs, segments, track
 from tui.log.entries import Body, Entry, UnknownBody
 from tui.log.errors import Damaged, LogClosed
 from tui.log.found import Search
@@ -230,6 +230,14 @@ class Session(Reader):
         child = await self._shell.write(lambda db: self._track.fork(db, entry_id), Track.hold)
         await self._shell.announce(child.session)
         return Session(self._shell.runner, child, self._index, self._shell.told)
+
+    async def tree(self) -> nodes.TreeFacts:
+        """See `SessionLog.tree`."""
+        return await self._shell.look_up(self._track.tree)
+
+    async def branch_points(self) -> tuple[nodes.BranchPoint, ...]:
+        """See `SessionLog.branch_points`."""
+        return await self._shell.look_up(self._track.branch_points)
 
     async def refresh(self) -> bool:
         """See `SessionLog.refresh`."""

@@ -16,7 +16,7 @@ from typing import TypeAlias
 import msgspec
 
 from tui.log import lease as leases
-from tui.log import runs, segments
+from tui.log import nodes, runs, segments
 from tui.log.entries import (
     Answer,
     Approved,
@@ -199,6 +199,7 @@ class Track:
             key = path[0].segment << 32 | entry.depth
             values = (key, entry.id, kind, entry.time, ref_of(entry.body), raw)
             db.execute("INSERT INTO entry(key, id, kind, time, ref, body) VALUES(?,?,?,?,?,?)", values)
+            nodes.index(db, key, entry)
         if entries:
             state = State(entries[-1].id, segments.extend(path, len(entries)))
         _move_leaf(db, self.session, state, now)
@@ -238,6 +239,16 @@ class Track:
         db.execute("UPDATE session SET forked_from=?, forked_at=? WHERE id=?", (self.session, at, child.session))
         child.settle(State(at, path))
         return child
+
+    def tree(self, db: sqlite3.Connection) -> nodes.TreeFacts:
+        """Return what the tree is drawn from, with the leaf as it is stored."""
+        row = _row(db, self.session)
+        return nodes.read(db, self.session, segments.path_to(db, row.origin), row.leaf)
+
+    def branch_points(self, db: sqlite3.Connection) -> tuple[nodes.BranchPoint, ...]:
+        """Return where other branches leave the active path, oldest first."""
+        inherited = segments.path_to(db, _row(db, self.session).origin)
+        return nodes.branch_points(db, self.session, inherited, self.current(db))
 
     def put_scratch(self, db: sqlite3.Connection, name: str, data: bytes) -> None:
         """Keep a small mutable row."""

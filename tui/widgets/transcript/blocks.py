@@ -4,6 +4,7 @@
     tool_started, approved, result → change their ToolBlock        notice, model, approval → NoticeBlock
     settled, an answer that did not end well → EndBlock            unknown kinds → UnknownBlock
     note, continuation → NoteBlock                                 checkpoint → CheckpointBlock
+    branch-summary → BranchBlock                                   label → NoticeBlock
 
 A block depends on its own entries alone, never on its neighbours: the same entries give the same
 blocks whether they came live, by resuming or page by page.
@@ -23,9 +24,11 @@ from tui.log.entries import (
     Answer,
     ApprovalMode,
     Approved,
+    BranchSummary,
     Checkpoint,
     Entry,
     Handoff,
+    Label,
     Latch,
     ModelChosen,
     Note,
@@ -52,10 +55,12 @@ __all__ = [
     "AnswerBlock",
     "Block",
     "BlockBuilder",
+    "BranchBlock",
     "Carried",
     "Change",
     "CheckpointBlock",
     "EndBlock",
+    "ForkBlock",
     "NoteBlock",
     "NoticeBlock",
     "PromptBlock",
@@ -171,6 +176,25 @@ class NoteBlock(msgspec.Struct, frozen=True):
     """The continuation: the note is what the model reads next."""
 
 
+class BranchBlock(msgspec.Struct, frozen=True):
+    """What was carried over from a branch that was left; folded it is one line."""
+
+    id: str
+    summary: str
+    level: Level = "none"
+    figures: str = ""
+    changed: tuple[str, ...] = ()
+    """Files that branch had changed and that are still so."""
+
+
+class ForkBlock(msgspec.Struct, frozen=True):
+    """Here other branches leave the line. It stands for no entry: where they are, the log's tree knows."""
+
+    id: str
+    others: int
+    level: Level = "none"
+
+
 class UnknownBlock(msgspec.Struct, frozen=True):
     """An entry this version cannot read: kept in the log, shown as one line."""
 
@@ -189,6 +213,8 @@ Block: TypeAlias = (
     | EndBlock
     | CheckpointBlock
     | NoteBlock
+    | BranchBlock
+    | ForkBlock
     | UnknownBlock
 )
 
@@ -328,6 +354,8 @@ _Other: TypeAlias = (
     | Notes
     | ResumedFrom
     | RunCard
+    | Label
+    | BranchSummary
     | UnknownBody
 )
 
@@ -345,6 +373,10 @@ def _single(entry_id: str, body: _Other, level: Level) -> Block | None:
             return NoteBlock(entry_id, body.text, level)
         case Checkpoint():
             return _checkpoint(entry_id, body, level)
+        case Label():
+            return NoticeBlock(entry_id, f"label: {body.text}" if body.text else "a label was taken away", level)
+        case BranchSummary():
+            return BranchBlock(entry_id, body.summary, level, _spent(body), body.changed)
         case UnknownBody():
             return UnknownBlock(entry_id, body.kind, body.error, level)
         case Started() | Queue() | Handoff() | Latch() | Announced() | Notes():
@@ -417,13 +449,19 @@ def _checkpoint(entry_id: str, body: Checkpoint, level: Level) -> CheckpointBloc
 
 def _figures(body: Checkpoint) -> str:
     before = "?" if body.tokens_before is None else short_count(body.tokens_before)
-    figures = [f"{before} to {short_count(body.tokens_after)} tokens", f"{body.seconds:.0f}s"]
-    if body.usage is not None:
-        spent = body.usage.total - body.usage.output
-        figures.append(f"summary {short_count(spent)} in, {short_count(body.usage.output)} out")
+    figures = [f"{before} to {short_count(body.tokens_after)} tokens", _spent(body)]
     if body.pointer:
         figures.append("no summary: facts are found by recall")
     return ", ".join(figures)
+
+
+def _spent(body: Checkpoint | BranchSummary) -> str:
+    """Return what a summary took."""
+    took = f"{body.seconds:.0f}s"
+    if body.usage is None:
+        return took
+    spent = body.usage.total - body.usage.output
+    return f"{took}, summary {short_count(spent)} in, {short_count(body.usage.output)} out"
 
 
 def _prompt(entry_id: str, body: Prompt, level: Level) -> PromptBlock | NoteBlock:

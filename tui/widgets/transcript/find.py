@@ -10,8 +10,10 @@ from collections.abc import Iterator, Sequence
 from tui.widgets.transcript.blocks import (
     AnswerBlock,
     Block,
+    BranchBlock,
     CheckpointBlock,
     EndBlock,
+    ForkBlock,
     NoteBlock,
     NoticeBlock,
     PromptBlock,
@@ -50,9 +52,11 @@ def _texts(block: Block) -> Iterator[str]:
         case CheckpointBlock():
             yield block.summary
             yield from (part.text or "" for part in block.parts)
+        case BranchBlock():
+            yield block.summary
         case EndBlock():
             yield f"{block.reason}: {block.detail}"
-        case UnknownBlock():
+        case ForkBlock() | UnknownBlock():
             return
 
 

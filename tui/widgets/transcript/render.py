@@ -18,9 +18,11 @@ from tui.widgets.theme import Level
 from tui.widgets.transcript.blocks import (
     AnswerBlock,
     Block,
+    BranchBlock,
     Carried,
     CheckpointBlock,
     EndBlock,
+    ForkBlock,
     NoteBlock,
     NoticeBlock,
     PromptBlock,
@@ -67,6 +69,7 @@ _MARKS = {
     "end": ("╵", "'"),
     "knot": ("◆", "#"),
     "note": ("◇", "o"),
+    "fork": ("├╮", "+."),
     "unknown": ("?", "?"),
 }
 """Each mark, and the same in ASCII."""
@@ -80,7 +83,7 @@ def gutter(look: Look, level: Level, mark: str = "thread", style: Style | None =
 
 def foldable(block: Block) -> bool:
     """Whether a block has something to fold."""
-    return isinstance(block, ToolBlock | ThinkingBlock | CheckpointBlock | NoteBlock)
+    return isinstance(block, ToolBlock | ThinkingBlock | CheckpointBlock | NoteBlock | BranchBlock)
 
 
 def header_row(block: Block) -> int:
@@ -109,6 +112,11 @@ def render_block(block: Block, width: int, look: Look, *, folded: bool = True, p
             return _checkpoint(block, width, look, folded=folded)
         case NoteBlock():
             return _note(block, width, look, folded=folded)
+        case BranchBlock():
+            return _branch(block, width, look, folded=folded)
+        case ForkBlock():
+            many = "another branch leaves" if block.others == 1 else f"{block.others:,} other branches leave"
+            return _line("fork", (f"{many} the line here", look.theme.dim), block.level, width, look)
         case UnknownBlock():
             text = f"an entry of kind {one_line(block.kind, 60)} that this version cannot read; it is kept"
             return _line("unknown", (text, look.theme.warning), block.level, width, look)
@@ -125,6 +133,8 @@ def estimate(block: Block, width: int, *, folded: bool = True) -> int:
         case CheckpointBlock():
             text = "".join([block.summary, *(f"\n\n{part.text or ''}" for part in block.parts)])
             return 2 if folded else 3 + text.count("\n") + len(text) // width
+        case BranchBlock():
+            return 2 if folded else 3 + block.summary.count("\n") + len(block.summary) // width
         case ThinkingBlock() | NoteBlock():
             return 2 if folded else 2 + block.text.count("\n") + len(block.text) // width
         case ToolBlock():
@@ -132,7 +142,7 @@ def estimate(block: Block, width: int, *, folded: bool = True) -> int:
                 return 2 + block.diff.count("\n")
             rows = block.output.count("\n") + len(block.output) // width + 1
             return 2 + (min(rows, TAIL) if folded else rows)
-        case NoticeBlock() | EndBlock() | UnknownBlock():
+        case NoticeBlock() | EndBlock() | ForkBlock() | UnknownBlock():
             return 1
 
 
@@ -221,6 +231,24 @@ def _carried(part: Carried, level: Level, width: int, look: Look) -> list[Row]:
     words = sanitise((text or "").rstrip("\n"), cr="newline")
     label = Row((Segment(_fit(one_line(part.label, 60), width - GUTTER, look), theme.strong),))
     return answer_frame([label, *wrap([(words or " ", theme.text)], width - GUTTER)], level, look)
+
+
+def _branch(block: BranchBlock, width: int, look: Look, *, folded: bool) -> list[Row]:
+    theme = look.theme
+    head = _fit(f"{_fold_sign(look, folded=folded)} from the branch that was left", width - GUTTER, look)
+    about = _fit(f"  {one_line(block.figures, 120)}", width - GUTTER - len(head), look)
+    title = Row((Segment(head, theme.strong), Segment(about, theme.dim)))
+    rows = [indent(Row(()), gutter(look, block.level)), indent(title, gutter(look, block.level, "note"))]
+    if not folded:
+        summary = render_markdown(sanitise(block.summary, cr="newline"), max(1, width - GUTTER), look)
+        rows.extend(answer_frame(summary, block.level, look)[1:])
+        if block.changed:
+            rows.extend(_carried(_still_changed(block.changed), block.level, width, look))
+    return rows
+
+
+def _still_changed(files: Sequence[str]) -> Carried:
+    return Carried("changed there, and not changed back", "\n".join(one_line(name, 400) for name in files))
 
 
 def _note(block: NoteBlock, width: int, look: Look, *, folded: bool) -> list[Row]:

@@ -18,8 +18,10 @@ from tui.widgets.sanitise import sanitise
 from tui.widgets.transcript.blocks import (
     AnswerBlock,
     Block,
+    BranchBlock,
     CheckpointBlock,
     EndBlock,
+    ForkBlock,
     NoteBlock,
     NoticeBlock,
     PromptBlock,
@@ -117,7 +119,9 @@ def source(block: Block) -> str:
         case CheckpointBlock():
             parts = (f"{part.label}\n{part.text}" for part in block.parts if part.text)
             return sanitise("\n\n".join((block.summary, *parts)), cr="newline").rstrip("\n")
-        case UnknownBlock():
+        case BranchBlock():
+            return sanitise(block.summary, cr="newline").rstrip("\n")
+        case ForkBlock() | UnknownBlock():
             return ""
 
 
@@ -130,5 +134,7 @@ def code_of(block: Block) -> str:
         case ToolBlock():
             command = block.arguments.get("command")
             return sanitise(command if isinstance(command, str) else block.diff)
-        case ThinkingBlock() | NoticeBlock() | EndBlock() | CheckpointBlock() | UnknownBlock():
+        case ThinkingBlock() | NoticeBlock() | EndBlock() | CheckpointBlock():
+            return ""
+        case BranchBlock() | ForkBlock() | UnknownBlock():
             return ""
