@@ -79,6 +79,18 @@ async def test_a_tree_comes_back_byte_for_byte(tmp_path: Path) -> None:
     assert await _export(tmp_path / "two", tmp_path / "elsewhere", session) == lines
 
 
+async def test_the_landmarks_of_its_tree_come_with_it(tmp_path: Path) -> None:
+    session, lines = await _tree(tmp_path / "one")
+    await _import(tmp_path / "two", tmp_path / "elsewhere", lines)
+    heads: list[list[tuple[str, str]]] = []
+    for home, project in ((tmp_path / "one", tmp_path / "one" / "shop"), (tmp_path / "two", tmp_path / "elsewhere")):
+        async with await Store.open(home, project) as store:
+            facts = await (await store.session(session, write=False)).tree()
+            heads.append(sorted((mark.id, mark.head) for mark in facts.landmarks))
+    assert heads[0] == heads[1]
+    assert len(heads[0]) == 3
+
+
 async def test_the_branch_is_the_same_when_opened(tmp_path: Path) -> None:
     session, lines = await _tree(tmp_path / "one")
     await _import(tmp_path / "two", tmp_path / "elsewhere", lines)

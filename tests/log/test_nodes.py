@@ -190,3 +190,13 @@ async def test_a_damaged_page_does_not_stop_it(tmp_path: Path) -> None:
     assert "number 0039" in heads
     assert "number 0017" not in heads
     assert version(tmp_path) == 2
+
+
+async def test_purged_words_are_gone_from_the_landmarks_too(tmp_path: Path) -> None:
+    session_id, _ = await grown(tmp_path)
+    async with await Store.open(tmp_path, tmp_path) as store:
+        await store.trash(session_id)
+        await store.purge(session_id)
+    db = sqlite3.connect(database_file(tmp_path, tmp_path))
+    assert not db.execute("SELECT * FROM node").fetchall()
+    db.close()

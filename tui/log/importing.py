@@ -14,8 +14,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tui.log import blobs, segments, track
-from tui.log.entries import Notice, Prompt, decode_body, encode_body
+from tui.log import blobs, nodes, segments, track
+from tui.log.entries import Entry, Notice, Prompt, decode_body, encode_body
 from tui.log.errors import ImportRefused
 from tui.log.lease import release
 from tui.log.lines import BlobLine, EndLine, EntryLine, Fault, HeaderLine, Line, LineFault
@@ -222,6 +222,9 @@ def _put(db: sqlite3.Connection, state: Taking, parent: Place | None, line: Entr
         place = Place(made, start)
     values = (segments.key_of(place), line.id, line.kind, line.time, _ref(line), line.body)
     db.execute("INSERT INTO entry(key, id, kind, time, ref, body) VALUES(?,?,?,?,?,?)", values)
+    if line.kind in nodes.KINDS:
+        entry = Entry(line.id, None, place.depth, line.time, decode_body(line.kind, line.body))
+        nodes.index(db, segments.key_of(place), entry)
     return place
 
 

@@ -16,6 +16,7 @@ from tui.log.entries import Body, Checkpoint, Entry, Label, Prompt, UnknownBody,
 from tui.log.segments import Path, Place, Span, key_of, place_of
 
 __all__ = [
+    "KINDS",
     "TABLES",
     "BranchPoint",
     "Child",
@@ -49,7 +50,8 @@ HEAD_LETTERS = 200
 LandmarkKind: TypeAlias = Literal["prompt", "steer", "checkpoint", "label"]
 Row: TypeAlias = tuple[int, str, LandmarkKind, int, int, bytes]
 """key, id, kind, time, key of what it is about, words"""
-_KINDS = ("prompt", "checkpoint", "label")
+KINDS = ("prompt", "checkpoint", "label")
+"""The kinds of entry that may be landmarks."""
 _INSERT = "INSERT OR REPLACE INTO node(key, id, kind, time, about, head) VALUES(?,?,?,?,?,?)"
 
 
@@ -160,7 +162,7 @@ def _scanned(db: sqlite3.Connection, low: int, high: int) -> list[Row]:
     Entry by entry: a range scan stops at a damaged page, where point look-ups lose that page's rows alone.
     """
     rows: list[Row] = []
-    for key in sorted(key for kind in _KINDS for key in _readable(_keys_of(db, kind, low, high))):
+    for key in sorted(key for kind in KINDS for key in _readable(_keys_of(db, kind, low, high))):
         for entry in _readable(_entry(db, key)):
             row = _row(db, key, entry)
             if row is not None:
