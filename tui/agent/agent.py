@@ -17,7 +17,8 @@ from tui.agent.approvals import Approvals, Decision
 from tui.agent.branch import Branch, file_states
 from tui.agent.broadcast import Broadcast, Subscription
 from tui.agent.compaction import Compaction
-from tui.agent.events import QueueChanged, QueuedText, UsageChanged
+from tui.agent.dispatch import Dispatcher, Nobody
+from tui.agent.events import AgentEvent, QueueChanged, QueuedText, UsageChanged
 from tui.agent.exchange import Exchange
 from tui.agent.files import SeenFiles
 from tui.agent.gate import Gate
@@ -30,6 +31,8 @@ from tui.context.handoff_events import Authored
 from tui.log.entries import ApprovalMode, Body, Entry, ModelChosen, Origin, Prompt, Queue, Settled, Waiting
 from tui.messages import UserMessage, new_id
 from tui.models.base import Model, ModelInfo, WindowSource
+from tui.tools.base import Preview, ToolContext
+from tui.tools.permissions import Verdict
 
 __all__ = ["Agent", "AgentParts", "AgentStoppedError", "Mode", "chosen_model"]
 
@@ -50,6 +53,10 @@ class AgentParts(msgspec.Struct, frozen=True):
     """Makes the next exchange; given the agent for the model and mode in force."""
     requests: RequestBuilder
     seen: SeenFiles
+    context: Callable[[Agent, str], ToolContext]
+    """What a program that runs for a mark (a call id) may use."""
+    judge: Callable[[Agent, Preview], Verdict]
+    """Whether the person's mode and rules allow something."""
     returns: bool
     """Whether there is an editor that takes waiting texts back when the agent stops."""
     compaction: Callable[[Agent], Compaction]
@@ -116,6 +123,10 @@ class SessionView:
         """How full the context is."""
         return self._parts.requests.usage(self._model)
 
+    def emit(self, event: AgentEvent) -> None:
+        """Tell front ends of something that is not in the log."""
+        self._parts.broadcast.emit(event)
+
     def subscribe(self) -> Subscription:
         """Return the events from now on."""
         return self._parts.broadcast.subscribe()
@@ -140,6 +151,8 @@ class Agent(SessionView):
     def __init__(self, parts: AgentParts, model: Model, approval: Mode) -> None:
         super().__init__(parts, model, approval)
         self._compaction = parts.compaction(self)
+        self.dispatcher: Dispatcher = Nobody()
+        """Who gives the next item of a run."""
         self._gate = Gate(parts.journal, parts.requests, self._compaction, lambda: self._model)
         self._loop = Loop(
             parts.journal,
@@ -147,6 +160,7 @@ class Agent(SessionView):
             lambda: parts.exchange(self),
             parts.broadcast.emit,
             self.tell,
+            dispatcher=lambda: self.dispatcher,
             returns=parts.returns,
         )
 
@@ -179,6 +193,8 @@ class Agent(SessionView):
         While a handoff is pending it waits in the queue: compact, deliver, then it.
         """
         self.check()
+        if origin == "authored":
+            await self.dispatcher.authored()
         effects = await self._compaction.feed(Authored(running=not self.idle))
         held = any(isinstance(effect, Accept) and effect.how == "queue" for effect in effects)
         if self.idle and not held:
@@ -248,7 +264,16 @@ class Agent(SessionView):
         left = self._journal.branch
         await self._journal.move(entry_id, lambda target: (*arrival(left, target), *decide(target)))
         self._parts.seen.reset(file_states(self._journal.branch.entries))
+        await self.dispatcher.moved()
         self.tell()
+
+    def context(self, mark: str) -> ToolContext:
+        """Return what a program that the program itself runs may use."""
+        return self._parts.context(self, mark)
+
+    def judge(self, preview: Preview) -> Verdict:
+        """Return whether mode and rules of the person allow something."""
+        return self._parts.judge(self, preview)
 
     def tell(self) -> None:
         """Tell front ends what waits and how full the context is."""

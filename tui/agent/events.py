@@ -30,6 +30,8 @@ __all__ = [
     "QueueReturned",
     "QueuedText",
     "RetryWaiting",
+    "RunChanged",
+    "RunShown",
     "Said",
     "ThinkingDeltaShown",
     "ToolCallGrowing",
@@ -51,7 +53,9 @@ class BranchMoved(msgspec.Struct, frozen=True, tag="branch"):
 class PhaseChanged(msgspec.Struct, frozen=True, tag="phase"):
     """What the agent is doing now. `idle` is the only phase in which nothing is going on."""
 
-    phase: Literal["idle", "requesting", "thinking", "answering", "tools", "approval", "retrying", "compacting"]
+    phase: Literal[
+        "idle", "requesting", "thinking", "answering", "tools", "approval", "retrying", "compacting", "verifying"
+    ]
     detail: str = ""
 
 
@@ -154,6 +158,35 @@ class Said(msgspec.Struct, frozen=True, tag="said"):
     text: str
 
 
+class RunShown(msgspec.Struct, frozen=True):
+    """A run in figures: all that its strip shows."""
+
+    title: str
+    status: str
+    """One word or two: working, verifying, waits for you, paused, blocked, complete, stopped."""
+    done: int
+    """Items accepted and skipped."""
+    total: int
+    number: int = 0
+    """Of the item in work, from 1; 0 is none."""
+    item: str = ""
+    attempts: int = 0
+    active_ms: int = 0
+    going: bool = False
+    """Whether its time is running."""
+    max_minutes: float = 0
+    cost: float = 0.0
+    max_cost: float = 0
+    handoffs: int = 0
+    level: Literal["normal", "good", "warning", "error"] = "normal"
+
+
+class RunChanged(msgspec.Struct, frozen=True, tag="run"):
+    """A run begins, goes on or ends; None: there is none any more."""
+
+    run: RunShown | None = None
+
+
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
     """The log cannot be written: the agent has stopped, and the banner stays. Nothing after this is saved."""
 
@@ -176,5 +209,6 @@ AgentEvent: TypeAlias = (
     | QueueReturned
     | UsageChanged
     | Said
+    | RunChanged
     | Failed
 )

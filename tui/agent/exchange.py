@@ -74,6 +74,8 @@ class ExchangeParts(msgspec.Struct, frozen=True):
     compaction: Compaction
     gate: Gate
     tools: ToolRunner
+    bound: Callable[[], Settled | None]
+    """How the exchange ends where a run has reached a bound, or None."""
     emit: Callable[[AgentEvent], None]
     clock: Callable[[], float]
     """Monotonic seconds."""
@@ -105,7 +107,7 @@ class Exchange:
         """Ask and run tools until the model has answered; return how it ended."""
         while True:
             await self._parts.journal.change(steers_due)
-            ended = await self._parts.gate.before_request()
+            ended = self._parts.bound() or await self._parts.gate.before_request()
             answer = ended or await self._answer()
             if isinstance(answer, Settled):
                 return answer

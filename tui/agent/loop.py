@@ -1,6 +1,6 @@
 """The one task that runs exchanges, one after another, and decides nothing about what they contain.
 
-Order at each settle: a stop, then the handoff, then what was sent, then what waits (`settle.py`).
+Order at each settle: a stop, then the handoff, then what was sent, then what waits (`settle.py`), then a run's item.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 
 from tui.agent.compaction import Compaction
+from tui.agent.dispatch import Dispatcher, Nobody
 from tui.agent.events import AgentEvent, PhaseChanged, QueueReturned
 from tui.agent.exchange import Exchange
 from tui.agent.journal import Journal
@@ -33,10 +34,12 @@ class Loop:
         emit: Callable[[AgentEvent], None],
         tell: Callable[[], None],
         *,
+        dispatcher: Callable[[], Dispatcher] = Nobody,
         returns: bool = True,
     ) -> None:
         self._journal = journal
         self._compaction = compaction
+        self._dispatcher = dispatcher
         self._exchange = exchange
         self._emit = emit
         self._tell = tell
@@ -134,6 +137,7 @@ class Loop:
 
     async def _stopped(self) -> bool:
         """Write down that a person stopped what was about to go on; it does so only when they say."""
+        await self._dispatcher().stopped()
         await self._compaction.feed(Escaped())
         await self._give_back()
         return False
@@ -152,6 +156,11 @@ class Loop:
             self._prompts.popleft()  # not before it is durable: if that fails the words go back
             self._accepted.set()
             return True
+        # What came while a dispatch was judged is sent, not left waiting.
+        return await self._next() or await self._dispatcher().dispatch() or await self._next()
+
+    async def _next(self) -> bool:
+        """Make the next waiting message durable as a prompt; False where none waits, or a handoff comes first."""
         if self._compaction.locked or next_waiting(self._journal.branch) is None:
             return False
         await self._journal.change(deliver)
@@ -181,6 +190,7 @@ class Loop:
         self.last = settled
         if settled.reason == "aborted":
             self._stop = False
+            await self._dispatcher().stopped()  # before its end is written: a crash between leaves the run waiting
         waiting = self._journal.branch.queue
         returns = self._returns and settled.reason not in (*GOES_ON, "handoff")
         await self._journal.change(
@@ -191,6 +201,7 @@ class Loop:
         )
         if returns and waiting:
             self._emit(QueueReturned(own_words(waiting)))
+        await self._dispatcher().settled(settled)
         self._tell()
 
     async def _give_back(self) -> None:

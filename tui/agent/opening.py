@@ -18,6 +18,7 @@ from tui.log.entries import (
     Pinned,
     Prompt,
     Queue,
+    RunCard,
     Settled,
     TaskSet,
 )
@@ -42,6 +43,7 @@ _STATE_KINDS: tuple[type[Body], ...] = (
     Announced,
     TaskSet,
     Pinned,
+    RunCard,
 )
 
 

@@ -44,8 +44,8 @@ from tui.models.base import AuthFailed, Effort, Model
 from tui.models.factory import ModelChoice, open_model, reopened, with_server_window
 from tui.models.keys import KEY_ORIGINS
 from tui.settings import Settings
-from tui.tools.base import ToolContext
-from tui.tools.permissions import Rule, RuleError, add_rule, decide, load_rules
+from tui.tools.base import Preview, ToolContext
+from tui.tools.permissions import Rule, RuleError, Verdict, add_rule, decide, load_rules
 from tui.tools.recall import memory_tools
 from tui.tools.registry import standard_tools
 from tui.tools.session_tools import session_tools
@@ -59,6 +59,10 @@ class SessionUnusable(LogError):
 
 def _as_it_is(log: SessionLog) -> SessionLog:
     return log
+
+
+async def _nothing(_agent: Agent, _options: SessionOptions) -> None:
+    """Attach nothing."""
 
 
 class SessionOptions(msgspec.Struct, frozen=True):
@@ -84,6 +88,9 @@ class SessionOptions(msgspec.Struct, frozen=True):
     """What stands between the agent and its log: faults can be put there."""
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep
     """How waits pass, in seconds: before retries, and before what goes on by itself."""
+
+    attach: Callable[[Agent, SessionOptions], Awaitable[None]] = _nothing
+    """Puts who works through lists (runs) into their seat, before anything goes on."""
 
 
 Report = Callable[[str], None]
@@ -114,6 +121,8 @@ async def open_session(
         stack.push_async_callback(agent.close)
         if log.writable:
             await _begin(options, journal, model)
+            await options.attach(agent, options)
+            stack.push_async_callback(agent.dispatcher.close)
             await _reopening(options, agent, journal, broadcast, offer or report).run()
         async with anyio.create_task_group() as group:
             group.start_soon(agent.run)
@@ -263,7 +272,7 @@ class _Assembly:
         self._spill = _spill(options, journal)
         self._rules = _rules(options)
         memory = memory_tools(lambda: journal.log.search, lambda text: journal.append(Notes(text)))
-        self._tools = (*standard_tools(), *session_tools(self._info), *memory)
+        self._tools = (*standard_tools(), *session_tools(self._info, self._ready), *memory)
         self._environ = {name: value for name, value in options.environ.items() if name not in _PRIVATE}
         self._agent: Agent | None = None
 
@@ -287,6 +296,8 @@ class _Assembly:
             seen=self._seen,
             returns=self._options.interactive,
             compaction=self._compaction,
+            context=self._context,
+            judge=self._judge,
         )
         self._agent = Agent(parts, model, _mode(self._options, self._journal.branch))
         return self._agent
@@ -304,6 +315,13 @@ class _Assembly:
         assert agent is not None
         limits = self._requests.thresholds(agent.model)
         return context_info(self._requests.measured(agent.model), limits, agent.compaction.state)
+
+    async def _ready(self, evidence: str) -> str:
+        assert self._agent is not None
+        return await self._agent.dispatcher.ready(evidence)
+
+    def _judge(self, agent: Agent, preview: Preview) -> Verdict:
+        return decide(agent.approval, preview, self._rules)
 
     def _compaction(self, agent: Agent) -> Compaction:
         summariser = Summariser(clock=time.monotonic, wall=time.time, random=random.random, sleep=self._options.sleep)
@@ -342,6 +360,7 @@ class _Assembly:
                 compaction=agent.compaction,
                 gate=agent.gate,
                 tools=self._runner(agent),
+                bound=agent.dispatcher.before_request,
                 emit=self._broadcast.emit,
                 clock=time.monotonic,
                 wall=time.time,
@@ -357,7 +376,7 @@ class _Assembly:
                 append=self._journal.append,
                 emit=self._broadcast.emit,
                 approvals=self._approvals,
-                judge=lambda preview: decide(agent.approval, preview, self._rules),
+                judge=lambda preview: self._judge(agent, preview),
                 context=lambda call_id: self._context(agent, call_id),
                 put_blob=self._journal.log.put_blob,
                 learn_rule=self._learn,

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tui.log import importing, purge, track
+from tui.log import importing, lease, purge, runs, track
 from tui.log.catalogue import Catalogue
 from tui.log.entries import Body
 from tui.log.errors import ImportRefused, LogUnwritable
@@ -19,6 +19,7 @@ from tui.log.lease import BEAT_MS, this_owner
 from tui.log.lines import BlobLine, EntryLine, Line
 from tui.log.paths import database_file, real_project, search_file
 from tui.log.protocol import SessionInfo, now_ms
+from tui.log.runs import RunRow
 from tui.log.schema import Database, open_project
 from tui.log.search import ProjectSearch
 from tui.log.session import Session
@@ -124,6 +125,17 @@ class Store:
     async def info(self, session_id: str) -> SessionInfo:
         """Return one session's line, in the trash or not. Raises `SessionNotFound`."""
         return await self._worker.read(lambda db: track.info_of(db, session_id))
+
+    async def runs(self) -> list[RunRow]:
+        """Return the project's runs, the newest first."""
+        return await self._worker.read(runs.rows)
+
+    async def run_owner(self, session_id: str) -> str:
+        """Return which live process holds a session, in words; empty where none does."""
+        desk = self._desk
+        return await self._worker.read(
+            lambda db: lease.alive(db, session_id, desk.me, desk.clock(), lease.process_start)
+        )
 
     async def trash(self, session_id: str, *, trashed: bool = True) -> None:
         """Put a session into the trash or take it out; nothing is deleted."""

@@ -182,7 +182,12 @@ def _claimed(state: RunState, event: Claimed) -> Result:
 
 
 def _worked(state: RunState, event: Worked) -> Result:
-    spent = msgspec.structs.replace(state, cost=state.cost + event.cost, handoffs=state.handoffs + event.handoffs)
+    spent = msgspec.structs.replace(
+        state,
+        cost=state.cost + event.cost,
+        handoffs=state.handoffs + event.handoffs,
+        checkout=_known(event.checkout, state.checkout),
+    )
     item = state.item
     if item is None or item.status not in ("working", "verifying"):
         return (spent if spent != state else state), ()
@@ -301,8 +306,6 @@ def _suspended(state: RunState, reason: str) -> Result:
 
 
 def _resumed(state: RunState) -> Result:
-    if state.status == "active" and not state.suspended:
-        return state, ()
     status = "blocked" if state.item is not None and state.item.status == "blocked" else "active"
     lifted = _lifted(state) if state.why == "bound" else state.lifted
     after = _bumped(state, status=status, suspended="", why="", detail="", lifted=lifted)
@@ -321,10 +324,14 @@ def _lifted(state: RunState) -> Lifted:
 def _paused(state: RunState, event: Paused) -> Result:
     if state.status not in ("active", "blocked"):
         return state, ()
-    paused = _bumped(state, status="paused", suspended="", why=event.why, detail=event.detail)
-    if event.checkout != Checkout():
-        paused = msgspec.structs.replace(paused, checkout=event.checkout)
+    checkout = _known(event.checkout, state.checkout)
+    paused = _bumped(state, status="paused", suspended="", why=event.why, detail=event.detail, checkout=checkout)
     return paused, (Card("paused", f"Run paused: {event.detail or 'as you said.'}", state.at),)
+
+
+def _known(now: Checkout, before: Checkout) -> Checkout:
+    """Return the newer checkout, where somebody looked."""
+    return before if now == Checkout() else now
 
 
 def _completed(plan: Plan, state: RunState) -> Result:

@@ -173,6 +173,8 @@ class Worked(msgspec.Struct, frozen=True, tag="worked", omit_defaults=True):
     handoffs: int = 0
     progress: bool = False
     """A file was changed."""
+    checkout: Checkout = Checkout()
+    """As it is now; empty where nobody looked."""
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):

@@ -13,7 +13,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 import anyio
@@ -28,7 +28,7 @@ from tui.tools.output import Live, Sink
 from tui.tools.schema import arguments
 from tui.tools.text import MAX_BYTES, MAX_LINES, Bounded
 
-__all__ = ["BASH", "DEFAULT_TIMEOUT", "MAX_TIMEOUT"]
+__all__ = ["BASH", "DEFAULT_TIMEOUT", "MAX_TIMEOUT", "End", "execute"]
 
 DEFAULT_TIMEOUT = 120.0
 """Seconds a command may take; the setting `bash.timeout` changes it."""
@@ -96,7 +96,7 @@ class _Args(msgspec.Struct, frozen=True):
     timeout: float | None = None
 
 
-class _End(msgspec.Struct, frozen=True):
+class End(msgspec.Struct, frozen=True):
     """How a command ended."""
 
     status: int | None
@@ -142,10 +142,10 @@ def _shell(ctx: ToolContext) -> str:
     return found
 
 
-async def _start(ctx: ToolContext, command: str, write_end: int) -> anyio.abc.Process:
+async def _start(ctx: ToolContext, words: Callable[[], Sequence[str]], write_end: int) -> anyio.abc.Process:
     try:
         return await launch.start(
-            [_shell(ctx), "-c", command],
+            [*words()],
             mark=ctx.call_id,
             cwd=ctx.cwd,
             env=_environment(ctx),
@@ -165,7 +165,7 @@ async def _run(ctx: ToolContext, args: Mapping[str, Json]) -> Outcome:
     limit = _limit(ctx, asked.timeout)
     sink = Sink(lambda: ctx.spill(ctx.call_id, ".txt"))
     try:
-        end = await _execute(ctx, clean(asked.command), limit, sink)
+        end = await execute(ctx, lambda: (_shell(ctx), "-c", clean(asked.command)), limit, sink)
         return _outcome(asked.command, limit, sink, end)
     except anyio.get_cancelled_exc_class():
         ctx.leave(_left(asked.command, sink))
@@ -174,13 +174,17 @@ async def _run(ctx: ToolContext, args: Mapping[str, Json]) -> Outcome:
         sink.close()
 
 
-async def _execute(ctx: ToolContext, command: str, limit: float, sink: Sink) -> _End:
+async def execute(ctx: ToolContext, words: Callable[[], Sequence[str]], limit: float, sink: Sink) -> End:
+    """Run a program for at most `limit` seconds in a session of its own, its output into `sink`; leave nothing of it.
+
+    `words` gives its name and arguments. Raises `ToolError` where it cannot be started.
+    """
     read_end, write_end = os.pipe()
     os.set_blocking(read_end, False)
     started = anyio.current_time()
     try:
         try:
-            process = await _start(ctx, command, write_end)
+            process = await _start(ctx, words, write_end)
         finally:
             os.close(write_end)
         try:
@@ -225,7 +229,7 @@ class _Pipe:
             await self._closed.wait()
 
 
-async def _attend(ctx: ToolContext, process: anyio.abc.Process, pipe: _Pipe, limit: float) -> _End:
+async def _attend(ctx: ToolContext, process: anyio.abc.Process, pipe: _Pipe, limit: float) -> End:
     """Wait for the end of the command, whatever it is, and leave nothing of its session behind."""
     finished = timed_out = False
     stopped = 0
@@ -249,7 +253,7 @@ async def _attend(ctx: ToolContext, process: anyio.abc.Process, pipe: _Pipe, lim
         if not finished:
             await _end_now(ctx, process)
     pipe.live.flush(final=True)
-    return _End(process.returncode, timed_out, stopped, processes.marked(ctx.call_id))
+    return End(process.returncode, timed_out, stopped, processes.marked(ctx.call_id))
 
 
 async def _show(ctx: ToolContext, pipe: _Pipe) -> None:
@@ -327,7 +331,7 @@ async def _end_daemons(mark: str) -> None:
         await anyio.sleep(0.01)
 
 
-def _outcome(command: str, limit: float, sink: Sink, end: _End) -> Outcome:
+def _outcome(command: str, limit: float, sink: Sink, end: End) -> Outcome:
     output = sink.result()
     notes = _notes(limit, end)
     text = "\n".join([output.text or "(no output)", *(f"[{note}]" for note in notes)])
@@ -347,7 +351,7 @@ def _full(sink: Sink, output: Bounded) -> bytes:
     return sink.whole(_FULL_BYTES) if output.cut else b""
 
 
-def _details(command: str, sink: Sink, output: Bounded, end: _End) -> dict[str, Json]:
+def _details(command: str, sink: Sink, output: Bounded, end: End) -> dict[str, Json]:
     status = end.status
     return {
         "type": "bash",
@@ -363,7 +367,7 @@ def _details(command: str, sink: Sink, output: Bounded, end: _End) -> dict[str, 
     }
 
 
-def _notes(limit: float, end: _End) -> list[str]:
+def _notes(limit: float, end: End) -> list[str]:
     notes: list[str] = []
     if end.timed_out:
         notes.append(

@@ -1,8 +1,8 @@
-"""Tools about the session itself: `self_compact`, which the gate answers, and `context_info`, which always works."""
+"""Tools about the session itself: `self_compact`, which the gate answers, `context_info`, and `item_ready`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 
@@ -35,8 +35,30 @@ _INFO = ToolSpec(
 )
 
 
-def session_tools(info: Callable[[], dict[str, Json]]) -> tuple[Tool, ...]:
-    """Return the two tools, in a fixed order. `info` gives the figures of the moment."""
+_READY = ToolSpec(
+    name="item_ready",
+    description=(
+        "In a run: say that the item you were given is ready, with what you changed and how you checked it. Call it "
+        "alone, then end your answer: the program runs the item's checks and decides. Outside a run it does nothing."
+    ),
+    short="In a run: the item is ready; say what you changed and how you checked it.",
+    parameters={
+        "type": "object",
+        "properties": {"evidence": {"type": "string", "description": "What was changed, how it was checked."}},
+        "required": ["evidence"],
+        "additionalProperties": False,
+    },
+)
+
+
+def session_tools(info: Callable[[], dict[str, Json]], item_ready: Callable[[str], Awaitable[str]]) -> tuple[Tool, ...]:
+    """Return the tools, in a fixed order. `info` gives the figures of the moment, `item_ready` takes evidence."""
+
+    async def preview_item(_ctx: ToolContext, _args: Mapping[str, Json]) -> Preview:
+        return Preview("the item of the run", Effect.READ)
+
+    async def ready(_ctx: ToolContext, args: Mapping[str, Json]) -> Outcome:
+        return Outcome(text=await item_ready(str(args.get("evidence", ""))), details={"type": "info"})
 
     async def preview(_ctx: ToolContext, _args: Mapping[str, Json]) -> Preview:
         return Preview("the context", Effect.READ)
@@ -48,4 +70,8 @@ def session_tools(info: Callable[[], dict[str, Json]]) -> tuple[Tool, ...]:
     async def compact(_ctx: ToolContext, _args: Mapping[str, Json]) -> Outcome:
         raise ToolError("self_compact is answered before calls run; nothing was done here.")
 
-    return Tool(_COMPACT, Effect.READ, preview, compact), Tool(_INFO, Effect.READ, preview, show)
+    return (
+        Tool(_COMPACT, Effect.READ, preview, compact),
+        Tool(_INFO, Effect.READ, preview, show),
+        Tool(_READY, Effect.READ, preview_item, ready),
+    )
