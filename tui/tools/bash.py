@@ -342,7 +342,7 @@ def _outcome(command: str, limit: float, sink: Sink, end: End) -> Outcome:
 def _left(command: str, sink: Sink) -> Outcome:
     """Return what a command had printed when it was stopped; after that nothing of it is left."""
     output = sink.result()
-    details = _details(command, sink, output, _End(None, timed_out=False, stopped=0, survivors=()))
+    details = _details(command, sink, output, End(None, timed_out=False, stopped=0, survivors=()))
     return Outcome(output.text, is_error=True, details={**details, "interrupted": True}, full=_full(sink, output))
 
 
