@@ -24,7 +24,7 @@ COMMANDS: Mapping[str, str] = {
     "export": "write a session to read or to carry: --format md|html|jsonl [-o FILE]",
     "import": "take a session in from FILE, written by export --format jsonl",
     "info": "how full a session's context is, its thresholds and handoffs",
-    "doctor": "check the sessions of this directory, or one",
+    "doctor": "check the sessions of this directory, or one; --rebuild writes a clean copy beside a damaged file",
     "models": "list the models that can be used",
 }
 RESERVED = ("run",)
@@ -82,6 +82,8 @@ class CommandArguments(msgspec.Struct, frozen=True):
     output: str = ""
     yes: bool = False
     """What cannot be undone need not be asked."""
+    rebuild: bool = False
+    """For `doctor`: write a clean copy."""
     json: bool = False
     cwd: str | None = None
     help: bool = False
@@ -116,6 +118,7 @@ _OF_COMMANDS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
     (("--format",), {"choices": ("md", "html", "jsonl")}),
     (("-o", "--output"), {"metavar": "FILE"}),
     (("--yes",), {"action": "store_true"}),
+    (("--rebuild",), {"action": "store_true"}),
 )
 """Options that belong to commands alone."""
 
@@ -158,7 +161,7 @@ def parse(argv: Sequence[str]) -> Arguments | CommandArguments:
         parser.add_argument(*names, **how)
     found = vars(parser.parse_intermixed_args(before))
     words = cast("list[str]", found.pop("words"))
-    of_command = {name: found.pop(name) for name in ("json", "format", "output", "yes")}
+    of_command = {name: found.pop(name) for name in ("json", "format", "output", "yes", "rebuild")}
     if words and words[0] in RESERVED:
         raise UsageError(f"`clew {words[0]}` comes later; as a prompt it is written `clew -- {words[0]} …`.")
     if words and words[0] in COMMANDS:
@@ -166,7 +169,9 @@ def parse(argv: Sequence[str]) -> Arguments | CommandArguments:
     if of_command["json"]:
         raise UsageError("--json belongs to a command; the events of a prompt come with --mode json.")
     if any(of_command.values()):
-        raise UsageError("--format, -o and --yes belong to commands: `clew export`, `clew sessions purge`.")
+        raise UsageError(
+            "--format, -o, --yes and --rebuild belong to commands: `clew export`, `clew sessions purge`, `clew doctor`."
+        )
     return _arguments(words + literal, found)
 
 
@@ -192,6 +197,8 @@ def _command(words: list[str], literal: list[str], found: dict[str, Any], own: d
         raise UsageError(f"`clew {name}` has no --json: its lines are JSON already.")
     if (own["format"] or own["output"]) and name != "export":
         raise UsageError("--format and -o belong to `clew export`.")
+    if own["rebuild"] and name != "doctor":
+        raise UsageError("--rebuild belongs to `clew doctor`.")
     flags = _flags(found) if name == "info" else {}
     if any(value not in (None, False) for option, value in found.items() if option not in ("cwd", "help")):
         also = "settings, " if name == "info" else ""
@@ -203,6 +210,7 @@ def _command(words: list[str], literal: list[str], found: dict[str, Any], own: d
         format=own["format"] or "",
         output=own["output"] or "",
         yes=bool(own["yes"]),
+        rebuild=bool(own["rebuild"]),
         json=bool(own["json"]),
         cwd=found["cwd"],
         help=bool(found["help"]),

@@ -85,6 +85,7 @@ def _command(asked: CommandArguments) -> int:
             format=asked.format,
             output=asked.output,
             yes=asked.yes,
+            rebuild=asked.rebuild,
             as_json=asked.json,
             flags=asked.flags,
         )

@@ -115,6 +115,36 @@ async def test_doctor_names_what_is_damaged(home: Path, tmp_path: Path) -> None:
     assert json.loads(clew("doctor", "--json", cwd=tmp_path).stdout)["findings"]
 
 
+async def test_doctor_writes_a_clean_copy_and_leaves_the_original(home: Path, tmp_path: Path) -> None:
+    await make(home, tmp_path, "x")
+    database = database_file(home, real_project(tmp_path))
+    with sqlite3.connect(database) as db:
+        db.execute("DELETE FROM entry WHERE (key & 0xffffffff) = 1")
+        db.commit()
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.close()
+    before = database.read_bytes()
+    done = clew("doctor", "--rebuild", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, b"")
+    copy = database.with_name("log.rebuilt.sqlite")
+    assert str(copy).encode() in done.stderr
+    assert b"1 that could not be read" in done.stderr
+    assert database.read_bytes() == before
+    told = json.loads(clew("doctor", "--rebuild", "--json", cwd=tmp_path).stdout)
+    assert (told["lost"], told["rebuilt"]) == (1, str(database.with_name("log.rebuilt-1.sqlite")))
+    database.unlink()
+    copy.rename(database)
+    assert clew("doctor", cwd=tmp_path).returncode == 0
+    assert b"could not be read any more" in clew("log", cwd=tmp_path).stdout
+
+
+def test_there_is_nothing_to_rebuild_where_nothing_is(tmp_path: Path) -> None:
+    done = clew("doctor", "--rebuild", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert b"nothing to rebuild" in done.stderr
+    assert clew("log", "--rebuild", cwd=tmp_path).returncode == 2
+
+
 async def test_a_file_that_is_no_database_is_one_sentence(home: Path, tmp_path: Path) -> None:
     database = database_file(home, real_project(tmp_path))
     database.parent.mkdir(parents=True)

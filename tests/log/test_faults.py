@@ -248,7 +248,7 @@ async def test_a_newer_log_that_cannot_be_read_is_refused_unchanged(tmp_path: Pa
     assert database_file(tmp_path, tmp_path).read_bytes() == before
 
 
-def _overwrite_page(path: Path, marker: bytes) -> None:
+def overwrite_page(path: Path, marker: bytes) -> None:
     """Overwrite the table page that holds a text."""
     raw = bytearray(path.read_bytes())
     size = int.from_bytes(raw[16:18], "big")
@@ -274,7 +274,7 @@ async def _all_that_is_left(session: Session) -> tuple[list[int], tuple[tuple[in
 async def test_a_damaged_page_is_a_named_gap_and_the_rest_is_kept(tmp_path: Path) -> None:
     session_id = await _written(tmp_path, 5000)
     path = database_file(tmp_path, tmp_path)
-    _overwrite_page(path, b"note 002500")
+    overwrite_page(path, b"note 002500")
     before = path.read_bytes()
     findings = await check(path)
     assert findings

@@ -29,6 +29,7 @@ from tui.agent.requests import RequestBuilder
 from tui.context.handoff_effects import Accept
 from tui.context.handoff_events import Authored
 from tui.log.entries import ApprovalMode, Body, Entry, ModelChosen, Origin, Prompt, Queue, Settled, Waiting
+from tui.log.gaps import page_of
 from tui.messages import UserMessage, new_id
 from tui.models.base import Model, ModelInfo, WindowSource
 from tui.tools.base import Preview, ToolContext
@@ -133,7 +134,7 @@ class SessionView:
 
     async def history_page(self, before_depth: int, limit: int = 400) -> list[Entry]:
         """Return up to `limit` entries of the path older than `before_depth`, oldest first."""
-        return await self._journal.log.page(before=before_depth, limit=limit)
+        return await page_of(self._journal.log, before_depth, limit)
 
     async def draft(self) -> str:
         """Return the unsent text of the editor as last saved."""

@@ -22,6 +22,7 @@ from tui.log.entries import (
     Settled,
     TaskSet,
 )
+from tui.log.gaps import newest_of, page_of, since_of
 from tui.log.protocol import PathReader
 
 __all__ = ["FIRST_PAGE", "load_branch", "load_older"]
@@ -49,20 +50,20 @@ _STATE_KINDS: tuple[type[Body], ...] = (
 
 async def load_branch(log: PathReader) -> Branch:
     """Return the newest entries and the newest of each kind that is state; a look-up, not a walk."""
-    page = await log.page(limit=FIRST_PAGE)
+    page = await page_of(log, limit=FIRST_PAGE)
     newest: dict[str, Entry] = {}
     for kind in _STATE_KINDS:
         word = str(kind.__struct_config__.tag)
-        entry = await log.newest(word)
+        entry = await newest_of(log, word)
         if entry is not None:
             newest[word] = entry
     answer = newest.get("answer")
     if answer is not None and page and answer.depth < page[0].depth:
-        page = await log.since(answer.depth)  # a batch of very many calls: its open ones must be seen
+        page = await since_of(log, answer.depth)  # a batch of very many calls: its open ones must be seen
     return Branch(page, newest)
 
 
 async def load_older(log: SessionLog, branch: Branch, down_to: int = 0) -> None:
     """Load the part of the path that the next request needs and memory does not hold yet."""
     if branch.entries and branch.entries[0].depth > down_to:
-        branch.prepend(await log.since(down_to))
+        branch.prepend(await since_of(log, down_to))

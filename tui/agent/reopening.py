@@ -16,7 +16,9 @@ from tui.agent.loop import Loop
 from tui.agent.settle import headline, recovery
 from tui.context.handoff_events import Reloaded, Settles
 from tui.context.recovery import Recovery, recover_handoff, tail_facts
-from tui.log.entries import Entry, Handoff, Note, Prompt, Settled
+from tui.log import Damaged, SessionLog
+from tui.log.entries import Body, Entry, Handoff, Note, Prompt, Result, Settled
+from tui.log.gaps import since_of
 from tui.messages import AssistantMessage
 
 __all__ = ["WAIT", "Reopening"]
@@ -58,7 +60,7 @@ class Reopening(msgspec.Struct, frozen=True):
         places = [entry.depth for kind in (Note, Handoff, Prompt) if (entry := branch.newest(kind)) is not None]
         first = min(places, default=0)
         held = not branch.entries or branch.entries[0].depth <= first
-        return branch.entries if held or not self.compaction.unanswered else await self.journal.log.since(first)
+        return branch.entries if held or not self.compaction.unanswered else await since_of(self.journal.log, first)
 
     async def _act(self, found: Recovery, line: str) -> None:
         match found.act:
@@ -109,7 +111,16 @@ async def _recover(journal: Journal, left: Callable[[str], str]) -> tuple[Entry,
         return ()
     partial = _decode(await journal.log.partial())
     bodies = recovery(list(branch.entries), partial, exchange_open=branch.exchange_open, left=left)
-    return await journal.append(*bodies) if bodies else ()
+    due = [body for body in bodies if not await _stands(journal.log, body)]
+    return await journal.append(*due) if due else ()
+
+
+async def _stands(log: SessionLog, body: Body) -> bool:
+    """Whether it is the result of a call that has one which cannot be read: there is never a second."""
+    try:
+        return isinstance(body, Result) and await log.find_ref(body.message.call_id, "result") is not None
+    except Damaged:
+        return True
 
 
 def _decode(raw: bytes) -> AssistantMessage | None:

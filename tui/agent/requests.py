@@ -26,6 +26,7 @@ from tui.context.validate import ImageLimits, ViewLimits, validate
 from tui.context.view import WordFinder, in_force, project
 from tui.log import SessionLog
 from tui.log.entries import Answer, Checkpoint, Entry, Latch
+from tui.log.gaps import page_of
 from tui.messages import AssistantMessage, Image, Message, ToolSpec, Usage
 from tui.models.base import ContextTooLong, Effort, Model, ModelInfo, Request, WindowSource
 
@@ -212,7 +213,7 @@ class RequestBuilder:
         words = {name: self._words[name] for name in wanted if name in self._words}
         for name, reference in wanted.items():
             if name not in words:
-                found = await self._journal.log.page(before=reference.depth + 1, limit=1)
+                found = await page_of(self._journal.log, reference.depth + 1, 1)
                 text = words_of(found[0]) if found and found[0].id == name else None
                 if text is not None:
                     words[name] = text

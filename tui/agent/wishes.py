@@ -11,6 +11,7 @@ from tui.context.handoff_events import CompactAsked, ResumeAsked
 from tui.context.render import words_of
 from tui.context.templates import Template, TemplateFault, TemplateName, read_template
 from tui.log.entries import Checkpoint, Entry, Handoff, Note, Pinned, Reference, Settled, TaskSet
+from tui.log.gaps import page_of
 from tui.messages import Text, UserMessage, clean
 
 __all__ = [
@@ -157,7 +158,7 @@ def pin_size(texts: tuple[str, ...]) -> int:
 
 async def words(agent: Agent, reference: Reference) -> str | None:
     """Return the words a checkpoint refers to, from the log; None where they are not on this path."""
-    found = await agent.journal.log.page(before=reference.depth + 1, limit=1)
+    found = await page_of(agent.journal.log, reference.depth + 1, 1)
     return words_of(found[0]) if found and found[0].id == reference.entry else None
 
 

@@ -29,6 +29,7 @@ class CommandCall(msgspec.Struct, frozen=True):
     format: str = ""
     output: str = ""
     yes: bool = False
+    rebuild: bool = False
     as_json: bool = False
     flags: Mapping[str, str | None] = {}
     """The settings among the flags, unchecked, by field."""
@@ -72,8 +73,10 @@ async def _run(call: CommandCall) -> int:
 
             return await show_entries(call.home, call.cwd, call.id)
         case "doctor":
-            from tui.console.doctor import show_checks
+            from tui.console.doctor import rebuild, show_checks
 
+            if call.rebuild:
+                return await rebuild(call.home, call.cwd, call.id, as_json=call.as_json)
             return await show_checks(call.home, call.cwd, call.id, as_json=call.as_json)
         case "info":
             from tui.console.info import InfoCall, show_info

@@ -73,7 +73,7 @@ def _guarded(
             f"Checking the {part.__name__.strip('_')} was stopped by damage ({error})",
             str(path),
             "Whatever lies on other pages; single entries are still found.",
-            "Keep a copy of the file; write out each session with `clew log ID`, which names the gaps.",
+            "`clew doctor --rebuild` writes a clean copy; `clew log ID` shows a session with its gaps named.",
         )
 
 
@@ -95,7 +95,7 @@ def _pages(db: sqlite3.Connection, path: Path) -> Iterator[Finding]:
                 f"Damaged pages: {line}",
                 str(path),
                 "Entries on other pages.",
-                "Keep a copy of the file; write out each session with `clew log ID`, which names the gaps.",
+                "`clew doctor --rebuild` writes a clean copy; `clew log ID` shows a session with its gaps named.",
             )
 
 
@@ -109,7 +109,7 @@ def _sessions(db: sqlite3.Connection, _path: Path) -> Iterator[Finding]:
             f"The leaf points to a missing entry (segment {segment}, depth {depth})",
             f"session {session}",
             "All older entries.",
-            "Open the session and move to the newest entry that is left.",
+            "Open the session: it goes on behind a named gap. `clew doctor --rebuild` writes a clean copy.",
         )
 
 
@@ -133,7 +133,7 @@ def _segments(db: sqlite3.Connection, _path: Path) -> Iterator[Finding]:
             "Entries belong to no branch",
             f"segment {segment}",
             "The entries.",
-            "Keep a copy of the file and report it.",
+            "`clew doctor --rebuild` writes a clean copy that has them in a session of their own.",
         )
 
 

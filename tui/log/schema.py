@@ -28,8 +28,10 @@ __all__ = [
     "SCHEMA",
     "Database",
     "copy_database",
+    "create",
     "is_empty",
     "open_memory",
+    "open_plain",
     "open_project",
     "open_small",
     "require_sqlite",
@@ -140,6 +142,11 @@ def _connect(target: str) -> sqlite3.Connection:
     return db
 
 
+def open_plain(path: Path) -> sqlite3.Connection:
+    """Open a database file that is there, as it is. Raises `sqlite3.Error`."""
+    return _connect(_uri(path, "mode=rw"))
+
+
 def _uri(path: Path, options: str) -> str:
     return f"{path.absolute().as_uri()}?{options}"
 
@@ -185,7 +192,7 @@ def _writable(path: Path, project: Path) -> Database:
         why = _version_trouble(db, path)
         if not why:
             durable(db, network=is_network(path))
-            _create(db, project)
+            create(db, project)
             why = migrated(db, path)
         if why:
             db.execute("PRAGMA query_only=ON")
@@ -220,7 +227,8 @@ def _patiently(db: sqlite3.Connection, sql: str, attempts: int = 100) -> None:
             return
 
 
-def _create(db: sqlite3.Connection, project: Path) -> None:
+def create(db: sqlite3.Connection, project: Path) -> None:
+    """Make the tables, where there are none yet."""
     if db.execute("PRAGMA user_version").fetchone()[0]:
         return
     _patiently(db, "BEGIN IMMEDIATE")

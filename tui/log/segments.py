@@ -24,6 +24,7 @@ __all__ = [
     "extend",
     "find_id",
     "find_ref",
+    "has_ref",
     "key_of",
     "newest",
     "path_to",
@@ -73,10 +74,12 @@ def path_to(db: sqlite3.Connection, leaf: Place | None) -> Path:
     while leaf is not None:
         row = db.execute("SELECT parent_segment, start_depth FROM segment WHERE id=?", (leaf.segment,))
         parent, start = row.fetchone() or (None, -1)
-        if not 0 <= start <= leaf.depth or (parent is None) != (start == 0) or (parent or 0) >= leaf.segment:
+        if not 0 <= start <= leaf.depth:
             return (*spans, Span(0, 0, leaf.depth))  # lost: whoever reads it is told so
         spans.append(Span(leaf.segment, start, leaf.depth))
-        leaf = None if parent is None else Place(parent, start - 1)
+        if start and (parent is None or parent >= leaf.segment):  # what was older is lost
+            return (*spans, Span(0, 0, start - 1))
+        leaf = Place(parent, start - 1) if start and parent is not None else None
     return tuple(spans)
 
 
@@ -242,6 +245,11 @@ def newest(db: sqlite3.Connection, path: Path, kind: str) -> Entry | None:
 
 
 _REF = "SELECT key FROM entry INDEXED BY entry_ref WHERE ref=? AND kind=? ORDER BY key DESC"
+
+
+def has_ref(db: sqlite3.Connection, path: Path, ref: str, kind: str) -> bool:
+    """Whether an entry of a kind about `ref` is on a path, readable or not."""
+    return any(covers(path, place_of(key)) for (key,) in db.execute(_REF, (ref, kind)))
 
 
 def find_ref(db: sqlite3.Connection, path: Path, ref: str, kind: str) -> Entry | None:

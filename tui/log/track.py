@@ -29,7 +29,7 @@ from tui.log.entries import (
     decode_body,
     encode_body,
 )
-from tui.log.errors import DuplicateResult, EntryNotFound, LeaseLost, LogUnwritable, SessionNotFound
+from tui.log.errors import Damaged, DuplicateResult, EntryNotFound, LeaseLost, LogUnwritable, SessionNotFound
 from tui.log.lease import Lease, Owner
 from tui.log.protocol import SessionInfo
 from tui.log.runs import RunWrite
@@ -330,7 +330,7 @@ def _refuse_duplicates(db: sqlite3.Connection, path: segments.Path, entries: Ite
         if not isinstance(entry.body, Result):
             continue
         call = entry.body.message.call_id
-        if call in seen or segments.find_ref(db, path, call, "result") is not None:
+        if call in seen or segments.has_ref(db, path, call, "result"):
             raise DuplicateResult(call)
         seen.add(call)
 
@@ -340,6 +340,8 @@ def _open_segment(db: sqlite3.Connection, session: str, state: State) -> segment
     place = state.place
     if place is not None and _is_own_tip(db, session, place):
         return state.path
+    if place is not None and not place.segment:
+        raise Damaged("The branch this session stands on is lost: nothing can be added to it.")
     start = state.depth + 1
     made = db.execute(
         "INSERT INTO segment(session, parent_segment, parent_depth, start_depth) VALUES(?,?,?,?)",

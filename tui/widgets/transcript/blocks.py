@@ -47,6 +47,7 @@ from tui.log.entries import (
     ToolStarted,
     UnknownBody,
 )
+from tui.log.gaps import GAP
 from tui.messages import Attachment, Image, Json, Refusal, StopReason, Text, Thinking, ToolCall, UserMessage
 from tui.widgets.theme import Level
 
@@ -377,6 +378,8 @@ def _single(entry_id: str, body: _Other, level: Level) -> Block | None:
             return NoticeBlock(entry_id, f"label: {body.text}" if body.text else "a label was taken away", level)
         case BranchSummary():
             return BranchBlock(entry_id, body.summary, level, _spent(body), body.changed)
+        case UnknownBody(kind=kind) if kind == GAP:
+            return NoticeBlock(entry_id, body.error, level, "warning")
         case UnknownBody():
             return UnknownBlock(entry_id, body.kind, body.error, level)
         case Started() | Queue() | Handoff() | Latch() | Announced() | Notes():
