@@ -32,7 +32,7 @@ def run(name: str, tokens: int) -> Run:
     """Run one of `stream_apps` to its end."""
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result.json"
-        keep = {key: os.environ[key] for key in ("PATH", "LANG", "VIRTUAL_ENV") if key in os.environ}
+        keep = {key: os.environ[key] for key in ("PATH", "LANG", "VIRTUAL_ENV", "CLEW_FRAME") if key in os.environ}
         environ = {
             **keep,
             "HOME": folder,

@@ -59,6 +59,12 @@ class PtyChild:
             self._read_some(left)
         return time.perf_counter() - self.began
 
+    def read_for(self, seconds: float) -> None:
+        """Read all that is written for some seconds."""
+        end = time.perf_counter() + seconds
+        while (left := end - time.perf_counter()) > 0:
+            self._read_some(left)
+
     def _read_some(self, seconds: float) -> None:
         if select.select([self._terminal], [], [], seconds)[0]:
             try:

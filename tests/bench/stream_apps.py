@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 from textual.app import App, ComposeResult
+from textual.screen import Screen
 
 from tests.bench.texts import markdown, tokens
 
@@ -60,7 +61,12 @@ class Empty(Streaming):
 
 
 class Ours(Streaming):
-    """The transcript."""
+    """The transcript, on the screen the app has."""
+
+    def get_default_screen(self) -> Screen[None]:
+        from tui.screens.fast import FastScreen
+
+        return FastScreen()
 
     def compose(self) -> ComposeResult:
         from tui.widgets.transcript import Transcript

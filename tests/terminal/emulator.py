@@ -66,7 +66,9 @@ class Emulator:
     @property
     def text(self) -> str:
         """All rows of the screen."""
-        return "\n".join(row.rstrip() for row in self.screen.display)
+        screen = self.screen  # its own `display` fails where half of a wide character is drawn
+        rows = ("".join(screen.buffer[y][x].data for x in range(screen.columns)) for y in range(screen.lines))
+        return "\n".join(row.rstrip() for row in rows)
 
     def send(self, text: str) -> None:
         """Type `text`."""
@@ -75,6 +77,16 @@ class Emulator:
             select.select([], [self._terminal], [], _DEADLINE)
             data = data[os.write(self._terminal, data[:1024]) :]
             self._read(0)
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Give the terminal another size."""
+        self._read(0)
+        self.screen.resize(rows, columns)
+        fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def catch_up(self) -> bool:
+        """Read what has come so far; False where the program is gone."""
+        return self._read(0)
 
     def signal(self, number: int) -> None:
         """Send a signal to the program."""
@@ -85,7 +97,7 @@ class Emulator:
         end = time.monotonic() + _DEADLINE
         while not ((condition in self.text) if isinstance(condition, str) else condition()):
             left = end - time.monotonic()
-            if left <= 0 or not self._read(left):
+            if left <= 0 or not self._read(min(left, 0.1)):
                 raise AssertionError(f"{condition!r} was never seen; the screen is:\n{self.text}")
 
     def quiet(self, seconds: float) -> None:

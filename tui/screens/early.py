@@ -6,15 +6,15 @@ import math
 from time import monotonic
 
 from textual import events
-from textual.screen import Screen
 from textual.widget import Widget
 
+from tui.screens.fast import FastScreen
 from tui.widgets.keyboard import TypedBurst
 
 __all__ = ["EarlyKeysScreen"]
 
 
-class EarlyKeysScreen(Screen[None]):
+class EarlyKeysScreen(FastScreen):
     """Passes what comes to the screen itself, because nothing has the focus yet, on to one widget."""
 
     _focused_at = math.inf

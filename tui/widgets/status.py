@@ -139,13 +139,14 @@ class StatusLine(Widget):
 
     def show(self, status: Status) -> None:
         """Show `status` from now on."""
-        self._status = status
+        before, self._status = self._status, status
         if self._timer is not None:
             if status.busy:
                 self._timer.resume()
             else:
                 self._timer.pause()
-        self.refresh()
+        if not status.busy or before != msgspec.structs.replace(status, characters=before.characters):
+            self.refresh()  # how fast it streams is shown with the next tick: once for each word is too often to read
 
     def _tick(self) -> None:
         self._frame += not self._still

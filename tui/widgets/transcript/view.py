@@ -16,14 +16,17 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import Reactive
 from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBar
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
+from tui.widgets.insides import app_of, starter_of
 from tui.widgets.transcript.document import Document, Place
 from tui.widgets.transcript.markdown import Look
 from tui.widgets.transcript.render import foldable, header_row
 from tui.widgets.transcript.rows import Row
+from tui.widgets.transcript.scrollbar import LeanScrollBar
 from tui.widgets.transcript.selection import copied, encode, highlight
 
 __all__ = ["DocumentView", "Painted"]
@@ -68,6 +71,15 @@ class DocumentView(ScrollView, can_focus=True):
         self.following = True
         self.new_lines = 0
         self._asked_older = False
+
+    @property
+    def vertical_scrollbar(self) -> ScrollBar:
+        """The scrollbar, made when it is first asked for."""
+        if self._vertical_scrollbar is None:
+            self._vertical_scrollbar = LeanScrollBar(name="vertical", thickness=self.scrollbar_size_vertical)
+            self._vertical_scrollbar.display = False
+            starter_of(app_of(self))(self, self._vertical_scrollbar)
+        return self._vertical_scrollbar
 
     # -- scrolling -------------------------------------------------------------------------------
 
