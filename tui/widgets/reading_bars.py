@@ -64,11 +64,11 @@ _HINTS = (
     ("p n", "prompt"),
     ("Enter", "fold"),
     ("y", "copy"),
+    ("Esc", "back"),
     ("x", "code"),
     ("o", "pager"),
     ("e", "editor"),
     ("/", "search"),
-    ("Esc", "back"),
 )
 _ASCII_HINTS = (("Up Down", "block"), *_HINTS[1:])
 
