@@ -78,7 +78,7 @@ class OutsideApp(App[int], inherit_bindings=False):
             if await _feed(command, text):
                 return f"Copied {_counted(text)}"
         if sequence:
-            return f"Sent {_counted(text)} to the terminal's clipboard; it does not say whether it took them"
+            return f"Sent {_counted(text)} to the terminal; it does not say whether it took them"
         return "Too long for the terminal's clipboard, and no clipboard program is here; open it in the editor (e)"
 
     async def run_outside(self, argv: Sequence[str]) -> int | None:
