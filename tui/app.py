@@ -12,7 +12,7 @@ import signal
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from textual import on
@@ -33,6 +33,8 @@ from tui.widgets.themes import choose_theme, fallback_name
 if TYPE_CHECKING:
     from anyio import CancelScope
 
+    from tui.agent.agent import Agent
+    from tui.agent.events import AgentEvent
     from tui.agent.session import SessionOptions
     from tui.screens.pages import EditPage, PickPage, TextPage
 
@@ -66,7 +68,10 @@ class ClewApp(OutsideApp, inherit_bindings=False):
         self.theme = name
         self.main = MainScreen(options, look_of(options.environ, theme.styles()))
         self._scope: CancelScope | None = None
-        self._renewed = False
+        self._options: SessionOptions | None = None
+        """What sessions are opened with."""
+        self._next: SessionOptions | None = None
+        """The session to hold when this one is closed."""
         self._status = 0
         self._leaving = False
         self._sent = False
@@ -107,12 +112,12 @@ class ClewApp(OutsideApp, inherit_bindings=False):
         from anyio import to_thread
 
         options = await to_thread.run_sync(_late_options, self.options.session)
-        going_on = True
-        while going_on and not self._leaving:
+        self._options = options = msgspec.structs.replace(options, held="follow")
+        going_on: SessionOptions | None = options
+        while going_on is not None and not self._leaving:
             with anyio.CancelScope() as self._scope:
-                await self._hold_session(options)
-            going_on, self._renewed = self._renewed, False
-            options = _new_session(options)
+                await self._hold_session(going_on)
+            going_on, self._next = self._next, None
         self.exit(self._status)
 
     async def _hold_session(self, options: SessionOptions) -> None:
@@ -140,12 +145,13 @@ class ClewApp(OutsideApp, inherit_bindings=False):
                     self._send_first()
                     async for event in events:
                         self.main.show(event)
+                        self._follow_on(options, agent, event)
                 finally:
                     self.main.link = None  # from here on nothing may start in the session's group
                     # Leaving before the stored draft was shown must not put an empty one in its place.
                     if begun or self.main.editor.text:
                         with anyio.CancelScope(shield=True):
-                            await agent.save_draft(self.main.editor.draft)
+                            await self._put_draft_away(agent)
         except* (LogError, ModelError, OSError) as errors:
             failure = _first(errors)
         finally:
@@ -154,6 +160,33 @@ class ClewApp(OutsideApp, inherit_bindings=False):
             self._status = 1
             self.main.stop(failure, opened=begun)
             await anyio.sleep_forever()
+
+    async def _put_draft_away(self, agent: Agent) -> None:
+        """Keep the draft with its session; another one that is opened next has its own."""
+        await agent.save_draft(self.main.editor.draft)
+        if self._next is not None and self._next.session_id != agent.session_id and self.session_id and agent.writable:
+            self.main.editor.show_draft("")
+
+    def _follow_on(self, options: SessionOptions, agent: Agent, event: AgentEvent) -> None:
+        """Open the session anew where that is what an event calls for.
+
+        One that another window took over is followed from here on; a follower learns of another model or mode.
+        """
+        from tui.agent.events import EntryAdded, Failed
+        from tui.log.entries import ApprovalMode, ModelChosen
+
+        same = msgspec.structs.replace(options, open="id", session_id=agent.session_id, held="look")
+        if isinstance(event, Failed) and event.taken:
+            self._open(same)
+        elif isinstance(event, EntryAdded) and not agent.journal.log.writable and options.persist:
+            if not isinstance(event.entry.body, ModelChosen | ApprovalMode):
+                return
+            self._open(same)
+
+    def _open(self, options: SessionOptions) -> None:
+        """Close the session that is open, and hold this one."""
+        self._next = options
+        self._end_session()
 
     def _send_first(self) -> None:
         """Send what the command line gave, once."""
@@ -191,7 +224,8 @@ class ClewApp(OutsideApp, inherit_bindings=False):
         from tui.screens.commanding import Powers, run_command
 
         powers = Powers(
-            renew=self._renew,
+            renew=lambda: self._switch("new"),
+            take_over=lambda: self._switch("id", self.session_id, held="take", arrives=True),
             themes=self._theme_names(),
             use_theme=self._use_theme,
             read=self._read,
@@ -209,9 +243,19 @@ class ClewApp(OutsideApp, inherit_bindings=False):
     def _edit(self, page: EditPage, written: Callable[[str | None], None]) -> None:
         self.push_screen(page, written)
 
-    def _renew(self) -> None:
-        self._renewed = True
-        self._end_session()
+    def _switch(
+        self,
+        how: Literal["new", "id"],
+        session_id: str = "",
+        *,
+        held: Literal["follow", "take"] = "follow",
+        arrives: bool = False,
+    ) -> None:
+        """Go over to another session, or to this one in another way."""
+        if self._options is not None:
+            changes = {"open": how, "session_id": session_id, "held": held, "arrives": arrives}
+            own = {"choice": None, "approve": None} if how == "id" else {}  # an old one keeps its model and mode
+            self._open(msgspec.structs.replace(self._options, **changes, **own))
 
     def _end_session(self) -> None:
         if self._scope is not None:
@@ -243,10 +287,6 @@ def _late_options(make: Callable[[], SessionOptions]) -> SessionOptions:
     """Import what a session needs, in a thread, so that keys are answered meanwhile."""
     import_module("tui.screens.feed")
     return make()
-
-
-def _new_session(options: SessionOptions) -> SessionOptions:
-    return msgspec.structs.replace(options, open="new", session_id="")
 
 
 def run_app(options: AppOptions) -> int:

@@ -25,6 +25,7 @@ __all__ = [
     "BranchMoved",
     "EntryAdded",
     "Failed",
+    "Followed",
     "PhaseChanged",
     "QueueChanged",
     "QueueReturned",
@@ -187,10 +188,18 @@ class RunChanged(msgspec.Struct, frozen=True, tag="run"):
     run: RunShown | None = None
 
 
+class Followed(msgspec.Struct, frozen=True, tag="followed"):
+    """A window only follows. `owner` is who writes the session; empty: nobody does any more."""
+
+    owner: str
+
+
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
     """The log cannot be written: the agent has stopped, and the banner stays. Nothing after this is saved."""
 
     message: str
+    taken: bool = False
+    """Another window took the session over: it goes on there, and can be followed here."""
 
 
 AgentEvent: TypeAlias = (
@@ -210,5 +219,6 @@ AgentEvent: TypeAlias = (
     | UsageChanged
     | Said
     | RunChanged
+    | Followed
     | Failed
 )

@@ -5,7 +5,8 @@ A failed write stops the agent: nothing goes on "in memory only".
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import contextlib
+from collections.abc import Awaitable, Callable, Sequence
 
 import anyio
 
@@ -64,6 +65,17 @@ class Journal:
                 self.branch = target
                 self._emit(BranchMoved())
 
+    def follow(self, entries: Sequence[Entry]) -> None:
+        """Take entries another window has committed to this path."""
+        self.branch.add(entries)
+        for entry in entries:
+            self._emit(EntryAdded(entry))
+
+    def replace(self, branch: Branch) -> None:
+        """Take the path another window has moved to."""
+        self.branch = branch
+        self._emit(BranchMoved())
+
     async def _write(self, bodies: tuple[Body, ...], run: RunWrite | None) -> tuple[Entry, ...]:
         written = self.log.append(*bodies, run=run) if run is not None else self.log.append(*bodies)
         entries = await self._durable(written)
@@ -85,7 +97,7 @@ class Journal:
         """Note that the log cannot be written; told once."""
         if not self.failure:
             self.failure = str(error)
-            self._emit(Failed(self.failure))
+            self._emit(Failed(self.failure, taken=isinstance(error, LeaseLost)))
 
 
 async def watch(journal: Journal, stop: Callable[[], Awaitable[None]]) -> None:
@@ -96,6 +108,8 @@ async def watch(journal: Journal, stop: Callable[[], Awaitable[None]]) -> None:
     ours = journal.log.writable
     while ours:
         await anyio.sleep(WATCH)
+        with contextlib.suppress(LogError):  # where the log fails for another reason, the next write says so
+            await journal.log.refresh()
         if not journal.log.writable:
             journal.fail(LeaseLost(journal.log.id))
             await stop()

@@ -15,13 +15,13 @@ from tui.agent.journal import Journal
 from tui.agent.loop import Loop
 from tui.agent.settle import headline, recovery
 from tui.context.handoff_events import Reloaded, Settles
-from tui.context.recovery import Recovery, recover_handoff, tail_facts
+from tui.context.recovery import Opened, Recovery, recover_handoff, tail_facts
 from tui.log import Damaged, SessionLog
 from tui.log.entries import Body, Entry, Handoff, Note, Prompt, Result, Settled
 from tui.log.gaps import since_of
 from tui.messages import AssistantMessage
 
-__all__ = ["WAIT", "Reopening"]
+__all__ = ["WAIT", "Reopening", "growing"]
 
 WAIT = 3.0
 """Seconds in which Esc stops what would go on by itself."""
@@ -39,6 +39,7 @@ class Reopening(msgspec.Struct, frozen=True):
     say: Callable[[str], None]
     """The same once it listens."""
     sleep: Callable[[float], Awaitable[None]]
+    opened: Opened
     left: Callable[[str], str]
     """What a call had printed when the program ended in its middle, by its id."""
 
@@ -48,7 +49,7 @@ class Reopening(msgspec.Struct, frozen=True):
         facts = tail_facts(await self._tail(), state)
         written = await _recover(self.journal, self.left)
         cut = [headline(entry.body) for entry in written if isinstance(entry.body, Settled)]
-        found = recover_handoff(state, facts, "asked", headless=not self.interactive)
+        found = recover_handoff(state, facts, self.opened, headless=not self.interactive)
         line = " ".join((*cut, found.line)).strip()
         if line and found.act in ("nothing", "wait", "fail-interrupted"):
             self.offer(line)
@@ -109,7 +110,7 @@ async def _recover(journal: Journal, left: Callable[[str], str]) -> tuple[Entry,
     branch = journal.branch
     if not branch.entries:
         return ()
-    partial = _decode(await journal.log.partial())
+    partial = growing(await journal.log.partial())
     bodies = recovery(list(branch.entries), partial, exchange_open=branch.exchange_open, left=left)
     due = [body for body in bodies if not await _stands(journal.log, body)]
     return await journal.append(*due) if due else ()
@@ -123,7 +124,7 @@ async def _stands(log: SessionLog, body: Body) -> bool:
         return True
 
 
-def _decode(raw: bytes) -> AssistantMessage | None:
+def growing(raw: bytes) -> AssistantMessage | None:
     """Return the growing answer as last saved, or None; a damaged row costs that partial text and nothing else."""
     if not raw:
         return None

@@ -28,6 +28,7 @@ from tui.agent.compaction import Compaction, CompactionParts
 from tui.agent.events import Said
 from tui.agent.exchange import Exchange, ExchangeParts
 from tui.agent.files import SeenFiles, Spill
+from tui.agent.following import Follower
 from tui.agent.instructions import find_instructions, system_prompt
 from tui.agent.journal import Journal
 from tui.agent.opening import load_branch
@@ -37,7 +38,7 @@ from tui.agent.summariser import Summariser
 from tui.agent.toolrun import ToolRunner, ToolRunnerParts, progress_sink
 from tui.context.info import context_info
 from tui.context.thresholds import Given
-from tui.log import LogError, MemorySession, SessionLog, Store
+from tui.log import LeaseHeld, LogError, MemorySession, Session, SessionLog, Store
 from tui.log.entries import ApprovalMode, Body, ModelChosen, Notes, Prompt, Started
 from tui.messages import Json, clean
 from tui.models.base import AuthFailed, Effort, Model
@@ -84,6 +85,10 @@ class SessionOptions(msgspec.Struct, frozen=True):
     """Where templates of the person's, then of the trusted project, may lie."""
     instructions_home: Path | None = None
     """Where the user's own AGENTS.md may lie."""
+    held: Literal["refuse", "follow", "take", "look"] = "refuse"
+    """What is done with a session that another window writes; `look` never writes it, free or not."""
+    arrives: bool = False
+    """It was not asked to go on: nothing runs by itself."""
     between: Callable[[SessionLog], SessionLog] = _as_it_is
     """What stands between the agent and its log: faults can be put there."""
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep
@@ -116,6 +121,8 @@ async def open_session(
         broadcast = Broadcast()
         stack.callback(broadcast.close)
         journal = Journal(log, await load_branch(log), broadcast.emit)
+        if log.writable and await log.imported():
+            options = _stranger(options)
         model = await with_server_window(_choice(options, journal.branch), options.environ)
         agent = _Assembly(options, journal, broadcast).agent(model)
         stack.push_async_callback(agent.close)
@@ -126,6 +133,8 @@ async def open_session(
             await _reopening(options, agent, journal, broadcast, offer or report).run()
         async with anyio.create_task_group() as group:
             group.start_soon(agent.run)
+            if not log.writable and options.persist:
+                group.start_soon(Follower(journal, broadcast.emit, agent.tell, anyio.sleep).run)
             try:
                 yield agent
             finally:
@@ -167,9 +176,28 @@ async def _open_log(options: SessionOptions, stack: AsyncExitStack, report: Repo
         if newest is None:
             report("There is no session to continue here: a new one begins.")
         session_id = newest.id if newest else ""
-    log = await store.session(session_id) if session_id else await store.create(cwd=str(options.cwd))
+    log = await _held(options, store, session_id) if session_id else await store.create(cwd=str(options.cwd))
     stack.push_async_callback(log.close)
     return log
+
+
+async def _held(options: SessionOptions, store: Store, session_id: str) -> Session:
+    """Open a session, or follow it where another window has it and that will do."""
+    try:
+        writes = options.held != "look" and not store.why_read_only
+        return await store.session(session_id, write=writes, take_over=options.held == "take")
+    except LeaseHeld:
+        if options.held != "follow":
+            raise
+        return await store.session(session_id, write=False)
+
+
+def _stranger(options: SessionOptions) -> SessionOptions:
+    """Return the options for a session that came from a file: its words choose no server and grant nothing."""
+    settings = options.settings
+    own = ModelChoice(settings.provider, settings.model, settings.base_url, settings.window)
+    choice, approve = options.choice or own, options.approve or "ask"
+    return msgspec.structs.replace(options, choice=choice, approve=approve, arrives=True)
 
 
 def _choice(options: SessionOptions, branch: Branch) -> ModelChoice:
@@ -224,6 +252,7 @@ def _reopening(
         offer=offer,
         say=lambda text: broadcast.emit(Said(text)),
         sleep=options.sleep,
+        opened="arrived" if options.arrives else "asked",
         left=_spill(options, journal).left,
     )
 

@@ -21,14 +21,12 @@ from tui.log.lease import release
 from tui.log.lines import BlobLine, EndLine, EntryLine, Fault, HeaderLine, Line, LineFault
 from tui.log.purge import NAMELESS, purge
 from tui.log.segments import Place
+from tui.log.session import IMPORTED
 from tui.log.track import Desk, Track
 from tui.messages import new_id
 
 _MOST_FILLED = 10_000
-__all__ = ["IMPORTED", "Imported", "Taking", "begin", "finish", "head_of", "take_batch"]
-
-IMPORTED = "imported"
-"""Name of the scratch row of a session nobody has opened here yet: it grants nothing and starts nothing."""
+__all__ = ["Imported", "Taking", "begin", "finish", "head_of", "take_batch"]
 
 
 class Taking(msgspec.Struct, frozen=True):

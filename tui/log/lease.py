@@ -31,6 +31,7 @@ __all__ = [
     "beat",
     "check",
     "judge",
+    "ours",
     "process_start",
     "release",
     "take",
@@ -91,17 +92,32 @@ def judge(row: LeaseRow | None, me: Owner, now: int, start_of: StartOf) -> Verdi
     return Verdict.STALE if now - row.heartbeat > STALE_MS else Verdict.HELD
 
 
-def take(db: sqlite3.Connection, session: str, me: Owner, now: int, start_of: StartOf) -> Lease:
-    """Take a session's lease inside the caller's transaction. Raises `LeaseHeld`."""
+def take(
+    db: sqlite3.Connection, session: str, me: Owner, now: int, start_of: StartOf, *, by_force: bool = False
+) -> Lease:
+    """Take a session's lease inside the caller's transaction. Raises `LeaseHeld`, unless `by_force`."""
     row = _row(db, session)
-    if row is not None and row.owner is not None and judge(row, me, now, start_of) is Verdict.HELD:
-        raise LeaseHeld(session, _describe(row.owner, now - row.heartbeat))
+    held = "" if by_force else _holder(row, me, now, start_of)
+    if held:
+        raise LeaseHeld(session, held)
     generation = row.generation + 1 if row else 1
     db.execute(
         "INSERT OR REPLACE INTO lease(session, generation, pid, host, boot, started, heartbeat) VALUES(?,?,?,?,?,?,?)",
         (session, generation, me.pid, me.host, me.boot, me.started, now),
     )
     return Lease(session, generation)
+
+
+def _holder(row: LeaseRow | None, me: Owner, now: int, start_of: StartOf) -> str:
+    if row is None or row.owner is None or judge(row, me, now, start_of) is not Verdict.HELD:
+        return ""
+    return _describe(row.owner, now - row.heartbeat)
+
+
+def ours(db: sqlite3.Connection, lease: Lease) -> bool:
+    """Whether a lease is still the newest one of its session."""
+    row = db.execute("SELECT generation FROM lease WHERE session=?", (lease.session,)).fetchone()
+    return row is not None and row[0] == lease.generation
 
 
 def check(db: sqlite3.Connection, lease: Lease, now: int) -> None:

@@ -159,6 +159,14 @@ class SessionLog(PathReader, Protocol):
         """Return where other branches leave this path, oldest first."""
         ...
 
+    async def holder(self) -> str:
+        """Return who writes this session, in words; empty where nobody who lives does."""
+        ...
+
+    async def imported(self) -> bool:
+        """Whether it came from a file and nothing was written here since: it grants nothing and starts nothing."""
+        ...
+
     async def refresh(self) -> bool:
         """Look whether another window wrote; return whether the path changed. For a follower's timer (250 ms)."""
         ...

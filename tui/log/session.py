@@ -23,8 +23,10 @@ from tui.log.search import SessionSearch
 from tui.log.track import Clock, Desk, State, Track
 from tui.log.worker import Inline, Runner, Work
 
-__all__ = ["MemorySession", "Session", "Told"]
+__all__ = ["IMPORTED", "MemorySession", "Session", "Told"]
 
+IMPORTED = "imported"
+"""Name of the scratch row of a session that came from a file; its first own entry takes it away."""
 T = TypeVar("T")
 PAGE = 500
 Told = Callable[[SessionInfo], None]
@@ -69,6 +71,7 @@ class _Shell:
         before = self.track.state
         if version != self._version:
             self._version = version
+            self.track.notice(db)
             self.track.current(db)
         return self.track.state is not before
 
@@ -238,6 +241,14 @@ class Session(Reader):
     async def branch_points(self) -> tuple[nodes.BranchPoint, ...]:
         """See `SessionLog.branch_points`."""
         return await self._shell.look_up(self._track.branch_points)
+
+    async def holder(self) -> str:
+        """See `SessionLog.holder`."""
+        return await self._shell.look_up(lambda db: self._track.desk.holder(db, self.id))
+
+    async def imported(self) -> bool:
+        """See `SessionLog.imported`."""
+        return bool(await self._shell.look_up(lambda db: self._track.scratch(db, IMPORTED)))
 
     async def refresh(self) -> bool:
         """See `SessionLog.refresh`."""

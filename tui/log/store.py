@@ -84,8 +84,8 @@ class Store:
         line, _info = await self._worker.write(work, then)
         return Session(self._worker, line, self._index, self._note)
 
-    async def session(self, session_id: str, *, write: bool = True) -> Session:
-        """Open a session by its whole id: to write, or to follow.
+    async def session(self, session_id: str, *, write: bool = True, take_over: bool = False) -> Session:
+        """Open a session by its whole id: to write, or to follow. `take_over`: whoever else writes it.
 
         Raises `LeaseHeld` where another live window writes it, `SessionNotFound`, and `LogUnwritable` for
         `write` in a view-only store.
@@ -97,7 +97,7 @@ class Store:
 
         def work(db: track.Db) -> Track:
             track.info_of(db, session_id)
-            line = Track(self._desk, session_id, self._desk.take(db, session_id), track.State())
+            line = Track(self._desk, session_id, self._desk.take(db, session_id, by_force=take_over), track.State())
             line.load(db)
             return line
 

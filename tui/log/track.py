@@ -19,9 +19,11 @@ from tui.log import lease as leases
 from tui.log import nodes, runs, segments
 from tui.log.entries import (
     Answer,
+    ApprovalMode,
     Approved,
     Body,
     Entry,
+    ModelChosen,
     Prompt,
     Result,
     ToolStarted,
@@ -56,9 +58,13 @@ class Desk:
         """Who we are; looked up on the worker's thread, since macOS must ask other programs for it."""
         return self._find_me()
 
-    def take(self, db: sqlite3.Connection, session: str) -> Lease:
-        """Take a lease inside a transaction. Raises `LeaseHeld`."""
-        return leases.take(db, session, self.me, self.clock(), leases.process_start)
+    def take(self, db: sqlite3.Connection, session: str, *, by_force: bool = False) -> Lease:
+        """Take a lease inside a transaction. Raises `LeaseHeld`, unless `by_force`."""
+        return leases.take(db, session, self.me, self.clock(), leases.process_start, by_force=by_force)
+
+    def holder(self, db: sqlite3.Connection, session: str) -> str:
+        """Return who writes a session, in words; empty where nobody who lives does."""
+        return leases.alive(db, session, self.me, self.clock(), leases.process_start)
 
     def check(self, db: sqlite3.Connection, lease: Lease | None, session: str) -> None:
         """Make sure a write may go on. Raises `LeaseLost`, or `LogUnwritable` for a window that only follows."""
@@ -131,6 +137,11 @@ class Track:
         """Count the lease as held no more, once the transaction that gave it back is committed."""
         if self.lease is not None:
             self.desk.held.discard(self.lease)
+
+    def notice(self, db: sqlite3.Connection) -> None:
+        """Count the lease as held no more where another window took it over."""
+        if self.lease is not None and not leases.ours(db, self.lease):
+            self.drop()
 
     def settle(self, state: State) -> None:
         """Take over the state a committed step led to."""
@@ -372,6 +383,8 @@ def _move_leaf(db: sqlite3.Connection, session: str, state: State, now: int) -> 
 def _follow_up(db: sqlite3.Connection, session: str, entries: Iterable[Entry]) -> None:
     """Write what goes with some kinds: a first prompt names the session, an answer ends the growing one."""
     for entry in entries:
+        if isinstance(entry.body, Prompt | ModelChosen | ApprovalMode):  # from here on its words are this user's
+            db.execute("DELETE FROM scratch WHERE session=? AND name='imported'", (session,))
         match entry.body:
             case Prompt(origin="authored") if not _row(db, session).title:
                 title = title_of(entry.body.message.authored)

@@ -19,7 +19,7 @@ from tui.widgets.editor import EDITOR_BINDINGS
 from tui.widgets.sanitise import one_line
 
 if TYPE_CHECKING:
-    from tui.agent.agent import Mode
+    from tui.agent.agent import Agent, Mode
 
 __all__ = ["Powers", "run_command"]
 
@@ -35,6 +35,8 @@ class Powers(msgspec.Struct, frozen=True):
 
     renew: Callable[[], None]
     """Start a new session."""
+    take_over: Callable[[], None]
+    """Write the session that is followed here."""
     themes: tuple[str, ...]
     use_theme: Callable[[str], str]
     """Switch the theme; returns what to say."""
@@ -54,6 +56,8 @@ def run_command(screen: MainScreen, command: Typed, powers: Powers) -> None:
             powers.read(TextPage("Help", lambda width: help_content(groups, width=width)))
         case "new":
             powers.renew()
+        case "take-over":
+            _take_over(screen, powers)
         case "model":
             _model(screen, command.rest, powers)
         case "approve":
@@ -77,6 +81,29 @@ def run_command(screen: MainScreen, command: Typed, powers: Powers) -> None:
             run_context_command(screen, name, command.rest, pages)
         case _:
             assert_never(command.name)
+
+
+def _take_over(screen: MainScreen, powers: Powers) -> None:
+    """Take a followed session over: at once where its owner is gone, else after a question."""
+    link = screen.link
+    if link is None or link.agent.journal.log.writable:
+        screen.note("This window writes the session already")
+        return
+
+    def answered(key: str | None) -> None:
+        if key == "take":
+            powers.take_over()
+
+    async def asked(agent: Agent) -> None:
+        owner = await agent.journal.log.holder()
+        if not owner:
+            powers.take_over()
+            return
+        rows = (("follow", Content("Go on following")), ("take", Content("Take it over")))
+        title = f"{owner} is at work on this session. Taken over, it stops what it does and can only read"
+        powers.pick(PickPage(title, rows), answered)
+
+    link.do(asked)
 
 
 def _approve(screen: MainScreen, rest: str, powers: Powers) -> None:

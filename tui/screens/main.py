@@ -23,6 +23,7 @@ from tui.agent.events import (
     BranchMoved,
     EntryAdded,
     Failed,
+    Followed,
     PhaseChanged,
     QueueChanged,
     QueueReturned,
@@ -155,11 +156,10 @@ class SessionView(EarlyKeysScreen):
         self._load(link)
         for event in (PhaseChanged("idle"), agent.usage, QueueChanged(agent.queue)):
             self.show(event)
-        draft = await agent.draft()
-        if draft:
+        draft = await agent.draft() if agent.writable else ""
+        if draft not in ("", self.editor.draft):
             self.editor.give_back((draft,))
-        if not agent.writable:
-            self.query_one(Banner).say("This session is open in another window: here it can only be read.", "notice")
+        self.query_one(Banner).stand("following", "" if agent.writable else "This session can only be read here.")
 
     def _load(self, link: SessionLink) -> None:
         """Show the conversation as the branch has it now."""
@@ -190,6 +190,10 @@ class SessionView(EarlyKeysScreen):
             case UsageChanged():
                 _show_bar(self, event)
                 self._say_problem(event)
+            case Followed(owner=owner):
+                self.query_one(Banner).stand("following", _following(owner))
+            case Failed(taken=True):
+                pass  # the session is opened anew to follow it
             case Failed(message=message):
                 self.query_one(Banner).say(
                     f"{message} Nothing after this is saved; what is here can be copied.", "error"
@@ -381,6 +385,12 @@ def _show_entry(screen: SessionView, entry: Entry) -> None:
         screen.add_class("-talking")
     elif isinstance(entry.body, Checkpoint | Handoff) and screen.link is not None:
         _show_bar(screen, screen.link.agent.usage)  # after a checkpoint it is unknown; a failed handoff is red
+
+
+def _following(owner: str) -> str:
+    if owner:
+        return f"This session is open in another window ({owner}). Here it is followed; /take-over writes it here."
+    return "The other window has gone. This session can only be read here; /take-over writes it here."
 
 
 def _show_bar(screen: SessionView, usage: UsageChanged) -> None:

@@ -47,7 +47,7 @@ def _advance(status: Status, event: AgentEvent, now: float) -> Status:
             return replace(status, phase="retrying", retry=f"{reason} ({attempt} of {of})", retry_at=now + seconds)
         case QueueChanged(items=items):
             return replace(status, queued=len(items))
-        case Failed():
+        case Failed(taken=False):
             return replace(status, phase="stopped", detail="")
         case _:
             return status
