@@ -177,13 +177,13 @@ class ClewApp(OutsideApp, inherit_bindings=False):
 
         same = msgspec.structs.replace(options, open="id", session_id=agent.session_id, held="look")
         if isinstance(event, Failed) and event.taken:
-            self._open(same)
+            self._open_next(same)
         elif isinstance(event, EntryAdded) and not agent.journal.log.writable and options.persist:
             if not isinstance(event.entry.body, ModelChosen | ApprovalMode):
                 return
-            self._open(same)
+            self._open_next(same)
 
-    def _open(self, options: SessionOptions) -> None:
+    def _open_next(self, options: SessionOptions) -> None:
         """Close the session that is open, and hold this one."""
         self._next = options
         self._end_session()
@@ -255,7 +255,7 @@ class ClewApp(OutsideApp, inherit_bindings=False):
         if self._options is not None:
             changes = {"open": how, "session_id": session_id, "held": held, "arrives": arrives}
             own = {"choice": None, "approve": None} if how == "id" else {}  # an old one keeps its model and mode
-            self._open(msgspec.structs.replace(self._options, **changes, **own))
+            self._open_next(msgspec.structs.replace(self._options, **changes, **own))
 
     def _end_session(self) -> None:
         if self._scope is not None:

@@ -171,15 +171,12 @@ class RunShelf:
         return await self._shell.look_up(lambda db: runs.events(db, run))
 
 
-class Session(Reader):
-    """A session on its active branch, open for writing or to follow. Made by `Store`."""
+class Window(Reader):
+    """What a window knows of its session and of who else is there."""
 
-    def __init__(self, runner: Runner, line: Track, index: SearchIndex, told: Told = _nobody) -> None:
+    def __init__(self, runner: Runner, line: Track, told: Told) -> None:
         super().__init__(_Shell(runner, line, told))
         self._track = line
-        self._index = index
-        self.search: Search = SessionSearch(runner, index, line)
-        """See `SessionLog.search`."""
 
     @property
     def id(self) -> str:
@@ -201,6 +198,32 @@ class Session(Reader):
         """Whether this window holds the lease, as far as is known."""
         return not self._shell.closed and self._track.writable
 
+    async def holder(self) -> str:
+        """See `SessionLog.holder`."""
+        return await self._shell.look_up(lambda db: self._track.desk.holder(db, self.id))
+
+    async def imported(self) -> bool:
+        """See `SessionLog.imported`."""
+        return bool(await self._shell.look_up(lambda db: self._track.scratch(db, IMPORTED)))
+
+    async def examine(self, work: Work[T]) -> T:
+        """Run work that only reads, on the log's thread and on one unchanging state of the database."""
+        return await self._shell.look_up(work)
+
+    async def refresh(self) -> bool:
+        """See `SessionLog.refresh`."""
+        return await self._shell.look_up(self._shell.changed)
+
+
+class Session(Window):
+    """A session on its active branch, open for writing or to follow. Made by `Store`."""
+
+    def __init__(self, runner: Runner, line: Track, index: SearchIndex, told: Told = _nobody) -> None:
+        super().__init__(runner, line, told)
+        self._index = index
+        self.search: Search = SessionSearch(runner, index, line)
+        """See `SessionLog.search`."""
+
     async def append(self, *bodies: Body | UnknownBody, run: RunWrite | None = None) -> tuple[Entry, ...]:
         """See `SessionLog.append`."""
         if not bodies and run is None:
@@ -220,10 +243,6 @@ class Session(Reader):
         """See `SessionLog.runs`."""
         return RunShelf(self._shell)
 
-    async def examine(self, work: Work[T]) -> T:
-        """Run work that only reads, on the log's thread and on one unchanging state of the database."""
-        return await self._shell.look_up(work)
-
     async def move(self, entry_id: str, *bodies: Body | UnknownBody) -> tuple[Entry, ...]:
         """See `SessionLog.move`."""
         return await self._written(lambda db: self._track.move(db, entry_id, bodies))
@@ -241,18 +260,6 @@ class Session(Reader):
     async def branch_points(self) -> tuple[nodes.BranchPoint, ...]:
         """See `SessionLog.branch_points`."""
         return await self._shell.look_up(self._track.branch_points)
-
-    async def holder(self) -> str:
-        """See `SessionLog.holder`."""
-        return await self._shell.look_up(lambda db: self._track.desk.holder(db, self.id))
-
-    async def imported(self) -> bool:
-        """See `SessionLog.imported`."""
-        return bool(await self._shell.look_up(lambda db: self._track.scratch(db, IMPORTED)))
-
-    async def refresh(self) -> bool:
-        """See `SessionLog.refresh`."""
-        return await self._shell.look_up(self._shell.changed)
 
     async def put_blob(self, data: bytes) -> str:
         """See `SessionLog.put_blob`. A long hash is computed off the event loop."""

@@ -190,14 +190,8 @@ class SessionView(EarlyKeysScreen):
             case UsageChanged():
                 _show_bar(self, event)
                 self._say_problem(event)
-            case Followed(owner=owner):
-                self.query_one(Banner).stand("following", _following(owner))
-            case Failed(taken=True):
-                pass  # the session is opened anew to follow it
-            case Failed(message=message):
-                self.query_one(Banner).say(
-                    f"{message} Nothing after this is saved; what is here can be copied.", "error"
-                )
+            case Followed() | Failed():
+                _show_standing(self.query_one(Banner), event)
             case _:
                 pass
         self.feed.show(event)
@@ -385,6 +379,14 @@ def _show_entry(screen: SessionView, entry: Entry) -> None:
         screen.add_class("-talking")
     elif isinstance(entry.body, Checkpoint | Handoff) and screen.link is not None:
         _show_bar(screen, screen.link.agent.usage)  # after a checkpoint it is unknown; a failed handoff is red
+
+
+def _show_standing(banner: Banner, event: Followed | Failed) -> None:
+    """Show what stays: who writes the session, or that nobody can. One taken over is opened anew to be followed."""
+    if isinstance(event, Followed):
+        banner.stand("following", _following(event.owner))
+    elif not event.taken:
+        banner.say(f"{event.message} Nothing after this is saved; what is here can be copied.", "error")
 
 
 def _following(owner: str) -> str:
