@@ -199,7 +199,7 @@ def _options(start: _Start) -> SessionOptions:
         interactive=start.front == "app",
         environ=os.environ,
         settings=start.loaded.settings,
-        prompt_folders=(start.own.prompts,),
+        prompt_folders=start.loaded.prompts,
         instructions_home=start.own.config,
     )
 

@@ -35,6 +35,7 @@ __all__ = [
 
 CompactionWord: TypeAlias = Literal["self", "auto", "off"]
 EffortWord: TypeAlias = Literal["off", "low", "medium", "high"]
+FailureWord: TypeAlias = Literal["lock", "pointer"]
 ApproveMode: TypeAlias = Literal["ask", "edits", "all"]
 Value: TypeAlias = str | int
 Raw: TypeAlias = object
@@ -99,6 +100,17 @@ class Settings(msgspec.Struct, frozen=True, omit_defaults=True):
     compact_buffer: str | None = None
     compact_prompt: str | None = None
     """Raw, like the thresholds above: judged where they are used, together with the window."""
+    on_summary_failure: FailureWord | None = None
+    summary_model: str = ""
+    """Empty: the model in force writes the summaries."""
+    summary_provider: str = ""
+    summary_base_url: str = ""
+    summary_idle: int | None = None
+    """Seconds without a byte."""
+    summary_total: int | None = None
+    """Seconds for one request to a server elsewhere."""
+    most_checkpoints: int | None = None
+    """In a row, with no work between them."""
     models: Mapping[str, ModelSettings] = {}
     explicit: frozenset[str] = frozenset()
     """Names set by flag or environment: these win over what is set for one model."""
@@ -225,11 +237,13 @@ def _text(value: Raw) -> Value:
     raise ValueError("it must be a text")
 
 
+_PROVIDER = _one_of("anthropic", "openai-chat", "openai-responses", "rehearsal")
+
 KEYS = (
     Key("model", _word, "the model to use, by its id", "ID"),
     Key(
         "provider",
-        _one_of("anthropic", "openai-chat", "openai-responses", "rehearsal"),
+        _PROVIDER,
         "how to talk to it: anthropic, openai-chat, openai-responses or rehearsal",
         "NAME",
     ),
@@ -258,6 +272,13 @@ KEYS = (
     Key("compact_at", _raw, "where it is told to hand over: tokens or a share of the window", "N", per_model=True),
     Key("compact_buffer", _raw, "how far above that tools stop until it has", "N", per_model=True),
     Key("compact_prompt", _text, "the instruction for summaries, word for word", "TEXT", per_model=True),
+    Key("on_summary_failure", _one_of("lock", "pointer"), "lock, or pointer: go on without a summary", flag=False),
+    Key("summary_model", _word, "the model that writes the summaries", flag=False),
+    Key("summary_provider", _PROVIDER, "how to talk to it", flag=False),
+    Key("summary_base_url", _address, "its server's address", flag=False, secret=True),
+    Key("summary_idle", _whole(1, 86_400, "seconds"), "how long a summary may send nothing, in seconds", flag=False),
+    Key("summary_total", _whole(1, 86_400, "seconds"), "how long one may take, in seconds", flag=False),
+    Key("most_checkpoints", _whole(1, 1_000, "checkpoints"), "how many may be made without work", flag=False),
 )
 _BY_PLACE = {key.place: key for key in KEYS}
 _TABLES = {place.partition(".")[0] for place in _BY_PLACE if "." in place} | {"models"}

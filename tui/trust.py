@@ -50,6 +50,11 @@ class ProjectFiles(msgspec.Struct, frozen=True):
         return self.files.get(SETTINGS)
 
     @property
+    def prompts(self) -> dict[str, bytes]:
+        """The templates, by file name."""
+        return {name.removeprefix(PROMPTS): raw for name, raw in self.files.items() if name.startswith(PROMPTS)}
+
+    @property
     def digest(self) -> str:
         """sha256 over every name and content."""
         whole = hashlib.sha256()

@@ -35,6 +35,13 @@ GOOD = {
     "compact_at": ("1.5k", "1.5k"),
     "compact_buffer": ("0", "0"),
     "compact_prompt": (" two words ", " two words "),
+    "on_summary_failure": ("pointer", "pointer"),
+    "summary_model": ("small", "small"),
+    "summary_provider": ("anthropic", "anthropic"),
+    "summary_base_url": ("http://localhost:8081/v1", "http://localhost:8081/v1"),
+    "summary_idle": ("30", 30),
+    "summary_total": ("60", 60),
+    "most_checkpoints": ("3", 3),
 }
 BAD = {
     "model": ["", " m", "a\x1b[2J", "a\nb"],
@@ -53,6 +60,10 @@ BAD = {
     "theme": ["", "\x07"],
     "bash_timeout": ["0", "86401", "1.5"],
     "effort": ["max", "HIGH", "1"],
+    "on_summary_failure": ["", "drop", "Lock"],
+    "summary_base_url": ["http://u:secret@h/"],
+    "summary_idle": ["0", "2m"],
+    "most_checkpoints": ["0", "-1"],
 }
 
 

@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 from tests.contract.vectors import VECTORS, InterpolateCase
-from tui.context.templates import Template, TemplateFault, TemplateName, interpolate, read_template, shipped, values_for
+from tui.context.templates import (
+    PromptFolder,
+    Template,
+    TemplateFault,
+    TemplateName,
+    interpolate,
+    read_template,
+    shipped,
+    values_for,
+)
 from tui.context.thresholds import Thresholds
 
 LIMITS = Thresholds(window=1_000_000, soft=225_000, warning=250_000, hard=270_000, cap=900_000)
@@ -58,17 +67,32 @@ def test_the_users_folder_wins_over_the_projects_and_both_over_the_shipped(tmp_p
     user, project = tmp_path / "user", tmp_path / "project"
     user.mkdir()
     project.mkdir()
-    assert text_of(read_template("soft", (user, project))) == shipped("soft")
+    assert text_of(read_template("soft", (PromptFolder(user), PromptFolder(project)))) == shipped("soft")
     (project / "soft.md").write_text("from the project")
-    assert text_of(read_template("soft", (user, project))) == "from the project"
+    assert text_of(read_template("soft", (PromptFolder(user), PromptFolder(project)))) == "from the project"
     (user / "soft.md").write_text("from the user")
-    assert read_template("soft", (user, project)) == Template("from the user", str(user / "soft.md"))
+    found = read_template("soft", (PromptFolder(user), PromptFolder(project)))
+    assert found == Template("from the user", str(user / "soft.md"))
+
+
+def test_of_a_project_only_what_was_trusted_is_used(tmp_path: Path) -> None:
+    folder = PromptFolder(tmp_path, {"soft.md": b"trusted", "summary.md": b"trusted"})
+    assert text_of(read_template("soft", (folder,))) == shipped("soft"), "a missing file is no override"
+    for name in ("soft", "warning", "summary"):
+        (tmp_path / f"{name}.md").write_text("trusted")
+    assert text_of(read_template("soft", (folder,))) == "trusted"
+    assert text_of(read_template("summary", (folder,))) == "trusted"
+    unknown = read_template("warning", (folder,))
+    assert isinstance(unknown, Template)
+    assert (unknown.text, "not what was trusted" in unknown.fault) == (shipped("warning"), True)
+    (tmp_path / "summary.md").write_text("changed")
+    assert isinstance(read_template("summary", (folder,)), TemplateFault)
 
 
 def test_it_is_read_at_each_use(tmp_path: Path) -> None:
     for text in ("one", "two"):
         (tmp_path / "warning.md").write_text(text)
-        assert text_of(read_template("warning", (tmp_path,))) == text
+        assert text_of(read_template("warning", (PromptFolder(tmp_path),))) == text
 
 
 def spoil(path: Path, how: str) -> None:
@@ -96,7 +120,7 @@ FAULTS = ["folder", "not UTF-8", "empty", "blank", "pipe", "broken link", "huge"
 @pytest.mark.parametrize("name", ["soft", "warning"])
 def test_guidance_falls_back_and_says_so(tmp_path: Path, name: TemplateName, how: str) -> None:
     spoil(tmp_path / f"{name}.md", how)
-    found = read_template(name, (tmp_path,))
+    found = read_template(name, (PromptFolder(tmp_path),))
     assert text_of(found) == shipped(name)
     assert isinstance(found, Template)
     assert str(tmp_path) in found.fault
@@ -105,19 +129,20 @@ def test_guidance_falls_back_and_says_so(tmp_path: Path, name: TemplateName, how
 @pytest.mark.parametrize("how", FAULTS)
 def test_the_summary_fails_closed(tmp_path: Path, how: str) -> None:
     spoil(tmp_path / "summary.md", how)
-    found = read_template("summary", (tmp_path,))
+    found = read_template("summary", (PromptFolder(tmp_path),))
     assert isinstance(found, TemplateFault)
     assert str(tmp_path) in found.message
 
 
 def test_a_missing_folder_or_one_that_is_a_file_is_no_override(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    assert text_of(read_template("summary", (tmp_path / "none", tmp_path / "file"))) == shipped("summary")
+    folders = (PromptFolder(tmp_path / "none"), PromptFolder(tmp_path / "file"))
+    assert text_of(read_template("summary", folders)) == shipped("summary")
 
 
 def test_the_literal_beats_every_file_even_a_broken_one(tmp_path: Path) -> None:
     spoil(tmp_path / "summary.md", "folder")
-    assert read_template("summary", (tmp_path,), literal="Sum {{tokens}} up") == Template(
+    assert read_template("summary", (PromptFolder(tmp_path),), literal="Sum {{tokens}} up") == Template(
         "Sum {{tokens}} up", "--compact-prompt"
     )
-    assert text_of(read_template("soft", (tmp_path,), literal="Sum up")) == shipped("soft")
+    assert text_of(read_template("soft", (PromptFolder(tmp_path),), literal="Sum up")) == shipped("soft")

@@ -289,6 +289,7 @@ class Agent(SessionView):
 
     async def close(self) -> None:
         """Close the models' connections; the log is closed by who opened it."""
+        await self._compaction.aclose()
         for model in (*self._retired, self._model):
             await model.aclose()
 

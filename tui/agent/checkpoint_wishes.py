@@ -38,8 +38,8 @@ async def rewrite(agent: Agent, summary: str) -> str:
     entry, budget = agent.requests.checkpoint, agent.requests.budget(agent.model)
     if not agent.idle:
         return "The agent is at work: the summary can be changed when it is done"
-    if entry is None or budget is None:
-        return "There is no checkpoint whose summary could be changed" if entry is None else "The settings are invalid"
+    if entry is None:
+        return "There is no checkpoint whose summary could be changed"
     made = edited(entry, summary, budget, agent.requests.situation().words)
     if isinstance(made, Rejected):
         why = ": ".join(filter(None, (_REFUSED.get(made.error, "it does not fit"), made.detail)))

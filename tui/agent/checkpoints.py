@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from tui.agent.events import AgentEvent, PhaseChanged
 from tui.agent.journal import Journal
-from tui.agent.requests import RequestBuilder
-from tui.agent.summariser import Summariser
+from tui.agent.requests import RequestBuilder, price
+from tui.agent.summariser import Summarised, Summariser
+from tui.agent.summary_models import SummaryModels
 from tui.context.checkpoint import Budget, Plan, plan
 from tui.context.summary import Accepted, Rejected, pointer_checkpoint, prepare, with_summary
-from tui.context.templates import TemplateFault, read_template
+from tui.context.templates import PromptFolder, Template, TemplateFault, read_template
 from tui.log.entries import Checkpoint, Entry, HandoffError, Note
-from tui.models.base import Model
+from tui.messages import Usage
+from tui.models.base import Model, ModelError
 
 __all__ = ["CheckpointMaker", "CheckpointMakerParts", "NoCheckpoint"]
 
+_SMALLER_AT_MOST = 4
+"""Times a summary is asked for in smaller parts, before it is given up."""
 Origin = Literal["self", "manual", "overflow", "hard"]
 
 
@@ -37,14 +40,13 @@ class CheckpointMakerParts(msgspec.Struct, frozen=True):
     journal: Journal
     requests: RequestBuilder
     summariser: Summariser
+    models: SummaryModels
     model: Callable[[], Model]
     emit: Callable[[AgentEvent], None]
     pointer: bool = False
     """Whether a failed summary is replaced by a checkpoint without a model."""
-    folders: tuple[Path, ...] = ()
+    folders: tuple[PromptFolder, ...] = ()
     """Where the summary instruction of the person's, then of the trusted project, may lie."""
-    prompt: str | None = None
-    """The summary instruction given as a literal."""
 
 
 class CheckpointMaker:
@@ -65,14 +67,15 @@ class CheckpointMaker:
         await self._parts.requests.load()
         model = self._parts.model()
         budget = self._parts.requests.budget(model)
-        if budget is None:
-            return NoCheckpoint("does-not-fit", "the compaction settings are invalid")
         planned = self._plan(origin, budget, model, note, pending)
-        last = self._parts.journal.branch.entries[-1].depth
-        made = await self._summarised(planned, budget, model, focus, last)
+        made = await self._summarised(planned, budget, model, focus)
         if isinstance(made, Checkpoint) or not self._parts.pointer:
             return made
-        return msgspec.structs.replace(made, pointer=pointer_checkpoint(planned, arrived=self._arrived(last)))
+        return msgspec.structs.replace(made, pointer=pointer_checkpoint(planned, arrived=self._arrived(planned)))
+
+    async def aclose(self) -> None:
+        """Close the summary model, where there is one of its own."""
+        await self._parts.models.aclose()
 
     def _plan(self, origin: Origin, budget: Budget, model: Model, note: Note | None, pending: Note | None) -> Plan:
         usage = self._parts.requests.measured(model)
@@ -85,27 +88,46 @@ class CheckpointMaker:
             note=note.text if note is not None else "",
         )
 
-    async def _summarised(
-        self, planned: Plan, budget: Budget, model: Model, focus: str, last: int
-    ) -> Checkpoint | NoCheckpoint:
-        template = read_template("summary", self._parts.folders, literal=self._parts.prompt)
+    async def _summarised(self, planned: Plan, budget: Budget, model: Model, focus: str) -> Checkpoint | NoCheckpoint:
+        literal = self._parts.requests.given(model).prompt
+        template = read_template("summary", self._parts.folders, literal=literal)
         if isinstance(template, TemplateFault):
             return NoCheckpoint("template", template.message)
-        job = prepare(planned, template.text, budget, focus=focus)
-        if isinstance(job, Rejected):
-            return NoCheckpoint(job.error, job.detail)
-        done = await self._parts.summariser.run(job, model, self._parts.journal.log.id)
+        try:
+            asked = await self._parts.models.get(model)
+        except ModelError as error:
+            return NoCheckpoint("provider-failure", f"the summary model cannot be used: {error}")
+        own = budget if asked is model else self._parts.requests.budget(asked)
+        done = await self._run(planned, template, own, asked, focus)
+        cost = round(price(done.usage, asked.info), 6)
+        self._parts.requests.spent(cost)
         if not isinstance(done.verdict, Accepted):
             return NoCheckpoint(done.verdict.error, done.verdict.detail)
         return with_summary(
             planned,
             done.verdict.text,
-            arrived=self._arrived(last),
-            model=model.info.id,
+            arrived=self._arrived(planned),
+            model=asked.info.id,
             seconds=done.seconds,
             usage=done.usage,
+            cost=cost,
         )
 
-    def _arrived(self, last: int) -> list[Entry]:
+    async def _run(self, planned: Plan, template: Template, budget: Budget, model: Model, focus: str) -> Summarised:
+        """Ask for the summary; where its server refuses the size after all, in smaller parts: no dead end."""
+        room, left = budget, _SMALLER_AT_MOST
+        while True:
+            job = prepare(planned, template.text, room, focus=focus)
+            if isinstance(job, Rejected):
+                return Summarised(job, Usage(), 0.0)
+            done = await self._parts.summariser.run(job, model, self._parts.journal.log.id)
+            if done.too_long is None or not left:
+                return done
+            left -= 1
+            self._parts.requests.too_long(done.too_long, model)
+            window = min(done.too_long.limit or room.window, room.window * 3 // 4)
+            room = msgspec.structs.replace(room, window=window)
+
+    def _arrived(self, planned: Plan) -> list[Entry]:
         """Return what came while the summary was made: it is kept."""
-        return [entry for entry in self._parts.journal.branch.entries if entry.depth > last]
+        return [entry for entry in self._parts.journal.branch.entries if entry.depth > planned.leaf_depth]

@@ -7,7 +7,6 @@ program does becomes an event; what the machine answers becomes one transaction,
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Literal
 
 import anyio
@@ -51,6 +50,7 @@ from tui.context.handoff_events import (
     SummaryAccepted,
     SummaryRefused,
 )
+from tui.context.templates import PromptFolder
 from tui.context.view import project
 from tui.log.entries import Body, Checkpoint, Entry, Handoff, Note, Queue, Settled
 from tui.messages import new_id
@@ -72,7 +72,9 @@ class CompactionParts(msgspec.Struct, frozen=True):
     returns: bool = True
     """Whether there is an editor that takes held texts back; else they stay in the queue."""
     mode: CompactionMode = "self"
-    folders: tuple[Path, ...] = ()
+    most_barren: int = MOST_BARREN
+    """Checkpoints in a row with no work between them, before an exchange ends as context-full."""
+    folders: tuple[PromptFolder, ...] = ()
     """Where templates of the person's, then of the trusted project, may lie."""
 
 
@@ -112,7 +114,12 @@ class Compaction:
         return self._parts.mode
 
     @property
-    def folders(self) -> tuple[Path, ...]:
+    def most_barren(self) -> int:
+        """Checkpoints in a row with no work between them, before an exchange ends as context-full."""
+        return self._parts.most_barren
+
+    @property
+    def folders(self) -> tuple[PromptFolder, ...]:
         """Where templates of the person's, then of the trusted project, may lie."""
         return self._parts.folders
 
@@ -122,8 +129,7 @@ class Compaction:
 
     def largest(self, note: str = "") -> int:
         """Return how many UTF-16 units a note may have in this window."""
-        budget = self._parts.requests.budget(self._parts.model())
-        return largest_note(budget, note) if budget is not None else 0
+        return largest_note(self._parts.requests.budget(self._parts.model()), note)
 
     # --- going on
 
@@ -195,6 +201,10 @@ class Compaction:
         note = entry.body if entry is not None and isinstance(entry.body, Note) else None
         return note if note is not None and note.id == self.state.note else None
 
+    async def aclose(self) -> None:
+        """Close what was opened to make summaries."""
+        await self._parts.maker.aclose()
+
     # --- checkpoints
 
     async def _own_summary(self, wanted: StartSummary) -> None:
@@ -224,9 +234,12 @@ class Compaction:
     async def overflow(self, detail: str) -> Settled | None:
         """Compact after a request that did not fit; None repeats it, else how the exchange ends."""
         self._overflows += 1
-        if self._overflows > MOST_BARREN:
-            return Settled("context-full", f"The context was compacted {MOST_BARREN} times and is full again. {detail}")
-        if not self.compactable() or self._parts.mode == "off":
+        most = self._parts.most_barren
+        if self._overflows > most:
+            return Settled("context-full", f"The context was compacted {most} times and is full again. {detail}")
+        if self._parts.mode == "off":
+            return Settled("context-full", f"{detail} Compaction is switched off; /compact makes room.".lstrip())
+        if not self.compactable():
             return Settled("context-full", detail)
         self._parts.say("The request did not fit the context window: it is compacted, then sent once more.")
         return await self._outside("overflow")
@@ -237,7 +250,8 @@ class Compaction:
         made = await self._parts.maker.make(trigger, focus, pending=pending)
         checkpoint = made if isinstance(made, Checkpoint) else made.pointer
         if checkpoint is not None:
-            effects = await self.feed(CheckpointMade(trigger, checkpoint))
+            why = "" if isinstance(made, Checkpoint) else made.error
+            effects = await self.feed(CheckpointMade(trigger, checkpoint, why))
         else:
             assert not isinstance(made, Checkpoint)
             effects = await self.feed(CheckpointFailed(trigger, made.error, made.detail))

@@ -61,6 +61,10 @@ MOST_CUT_ANSWERS = 3
 _ENDINGS = {
     "handoff": "A handoff is pending: the conversation is compacted, and the work goes on from the note.",
     "needs-person": "The compaction settings are invalid: mend them, or take them out, to go on.",
+    "context-full": (
+        "The conversation was compacted again and again with no work between: it goes in circles. All is kept; say "
+        "what to do next."
+    ),
 }
 
 

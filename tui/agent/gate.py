@@ -54,6 +54,7 @@ class Gate:
             has_tools=model.info.tools,
             checkpoint=requests.checkpoint_body,
             progress=self._progress(),
+            most_barren=self._compaction.most_barren,
         )
         if act == "context-full":
             return Settled("context-full", "The context is full, and compacting again would change nothing.")
@@ -79,8 +80,10 @@ class Gate:
         if isinstance(limits, ConfigurationError):
             return Settled("needs-person", f"{limits.message} Nothing was sent; the words are kept.")
         window = self._requests.info(model).window
-        text = f"The next request would leave no room for an answer in the window of {window:,} tokens, and there is "
-        text += "nothing left to compact. Nothing was sent: use a model with a larger window, or begin a new session."
+        left = self._compaction.mode == "off" and self._compaction.compactable()
+        text = f"The next request would leave no room for an answer in the window of {window:,} tokens"
+        text += ". /compact makes room" if left else ", and there is nothing left to compact"
+        text += ". Nothing was sent: use a model with a larger window, or begin a new session."
         return Settled("context-full", text)
 
     def _crossings(self, limits: Thresholds, model: Model) -> tuple[Body, ...]:
@@ -138,6 +141,7 @@ class Gate:
             compactable=self._compaction.compactable(),
             new_work=self._new_work(),
             largest=self._compaction.largest(note),
+            barren=self._barren(),
             refused=refused_answers(self._journal.branch.entries),
         )
         return judge_batch(calls, facts, new_id)
@@ -147,6 +151,10 @@ class Gate:
         handoff = self._journal.branch.newest(Handoff)
         after = handoff.depth if handoff is not None else -1
         return any(made_progress(entry) for entry in self._journal.branch.entries if entry.depth > after)
+
+    def _barren(self) -> bool:
+        checkpoint = self._requests.checkpoint_body
+        return checkpoint is not None and checkpoint.barren >= self._compaction.most_barren and not self._progress()
 
     def _progress(self) -> bool:
         """Whether anything was done since the checkpoint in force."""
@@ -158,7 +166,7 @@ class Gate:
         """Judge level and latch for the model now in force, and say where a pending note is too large for it."""
         model = self._model()
         limits, budget = self._requests.thresholds(model), self._requests.budget(model)
-        if isinstance(limits, ConfigurationError) or budget is None or self._compaction.mode == "off":
+        if isinstance(limits, ConfigurationError) or self._compaction.mode == "off":
             return
         await self._journal.append(*self._crossings(limits, model))
         note = self._compaction.note()

@@ -164,13 +164,15 @@ class RequestBuilder:
         """Whether hard is latched."""
         return is_latched(self._journal.branch.newest(Latch), self.checkpoint)
 
-    def budget(self, model: Model) -> Budget | None:
-        """Return the room there is for a view; None while the configuration is invalid."""
+    def budget(self, model: Model) -> Budget:
+        """Return the room there is for a view; while what is set does not fit, the room there is without it."""
         limits = self.thresholds(model)
-        if isinstance(limits, ConfigurationError):
-            return None
         scale = self._calibrations.get(model.info.id, Calibration())
-        return Budget(limits.window, limits.hard, scale.tokens(self.overhead(model)), scale)
+        window, overhead = self.info(model).window, self.overhead(model)
+        if isinstance(limits, ConfigurationError):
+            limits = resolve(Given(), window, overhead=overhead.total)
+        hard = window * 9 // 10 if isinstance(limits, ConfigurationError) else limits.hard
+        return Budget(window, hard, scale.tokens(overhead), scale)
 
     def situation(self, pending_note: str = "") -> Situation:
         """Return what a checkpoint would be planned from."""
@@ -186,20 +188,18 @@ class RequestBuilder:
 
     def compactable(self, model: Model) -> bool:
         """Whether a checkpoint would be worth it now."""
-        budget = self.budget(model)
-        if budget is None or not self._journal.branch.entries:
+        if not self._journal.branch.entries:
             return False
         usage = self.measured(model)
         used = usage.estimate if usage.tokens is None else usage.tokens
-        return compactable(self.situation(), budget, used=used)
+        return compactable(self.situation(), self.budget(model), used=used)
 
     def projected(self, model: Model) -> int | None:
         """Return how many tokens a checkpoint made now would leave; None where none can be made."""
-        budget = self.budget(model)
-        if budget is None or not self._journal.branch.entries:
+        if not self._journal.branch.entries:
             return None
         usage = self.measured(model)
-        return plan(self.situation(), budget, "manual", used=usage.tokens or usage.estimate).projected
+        return plan(self.situation(), self.budget(model), "manual", used=usage.tokens or usage.estimate).projected
 
     async def checkpointed(self) -> None:
         """Forget what the checkpoint in force covers (the log has it), once the words it refers to are at hand."""
@@ -252,6 +252,10 @@ class RequestBuilder:
             known = self._calibrations.get(model.info.id, Calibration())
             self._calibrations[model.info.id] = learn(known, self._sent, reported)
 
+    def spent(self, dollars: float) -> None:
+        """Count what a summary cost, accepted or not."""
+        self._cost += dollars
+
     def too_long(self, error: ContextTooLong, model: Model) -> None:
         """Learn the window a server named: it only ever lowers what was known (ollama#17889)."""
         if error.limit and error.limit < self.info(model).window:
@@ -291,7 +295,7 @@ def price(usage: Usage, info: ModelInfo) -> float:
 
 def cost_of(entry: Entry) -> float:
     """Return the dollars an entry's request cost when it was made; zero for all other entries."""
-    return entry.body.cost if isinstance(entry.body, Answer) else 0.0
+    return entry.body.cost if isinstance(entry.body, Answer | Checkpoint) else 0.0
 
 
 async def _images(log: SessionLog, messages: tuple[Message, ...]) -> dict[str, bytes]:

@@ -25,7 +25,7 @@ from tui.agent.branch import Branch, file_states
 from tui.agent.broadcast import Broadcast
 from tui.agent.checkpoints import CheckpointMaker, CheckpointMakerParts
 from tui.agent.compaction import Compaction, CompactionParts
-from tui.agent.events import Said
+from tui.agent.events import PhaseChanged, Said
 from tui.agent.exchange import Exchange, ExchangeParts
 from tui.agent.files import SeenFiles, Spill
 from tui.agent.following import Follower
@@ -34,9 +34,13 @@ from tui.agent.journal import Journal
 from tui.agent.opening import load_branch
 from tui.agent.reopening import Reopening
 from tui.agent.requests import RequestBuilder
-from tui.agent.summariser import Summariser
+from tui.agent.summariser import Summariser, SummaryLimits
+from tui.agent.summary_models import SummaryModels
 from tui.agent.toolrun import ToolRunner, ToolRunnerParts, progress_sink
+from tui.context.gate import MOST_BARREN
 from tui.context.info import context_info
+from tui.context.summary import IDLE_SECONDS, TOTAL_SECONDS
+from tui.context.templates import PromptFolder
 from tui.context.thresholds import Given
 from tui.log import LeaseHeld, LogError, MemorySession, Session, SessionLog, Store
 from tui.log.entries import ApprovalMode, Body, ModelChosen, Notes, Prompt, Started
@@ -81,7 +85,7 @@ class SessionOptions(msgspec.Struct, frozen=True):
     interactive: bool = True
     environ: Mapping[str, str] = {}
     settings: Settings = Settings()
-    prompt_folders: tuple[Path, ...] = ()
+    prompt_folders: tuple[PromptFolder, ...] = ()
     """Where templates of the person's, then of the trusted project, may lie."""
     instructions_home: Path | None = None
     """Where the user's own AGENTS.md may lie."""
@@ -353,17 +357,17 @@ class _Assembly:
         return decide(agent.approval, preview, self._rules)
 
     def _compaction(self, agent: Agent) -> Compaction:
-        summariser = Summariser(clock=time.monotonic, wall=time.time, random=random.random, sleep=self._options.sleep)
-        settings = self._options.settings.for_model(agent.model.info.id)
+        settings = self._options.settings
         maker = CheckpointMaker(
             CheckpointMakerParts(
                 journal=self._journal,
                 requests=self._requests,
-                summariser=summariser,
+                summariser=self._summariser(),
+                models=SummaryModels(settings, self._options.environ),
                 model=lambda: agent.model,
                 emit=self._broadcast.emit,
+                pointer=settings.on_summary_failure == "pointer",
                 folders=self._options.prompt_folders,
-                prompt=settings.compact_prompt,
             )
         )
         return Compaction(
@@ -376,8 +380,20 @@ class _Assembly:
                 say=lambda text: self._broadcast.emit(Said(text)),
                 returns=self._options.interactive,
                 mode=settings.compaction or "self",
+                most_barren=settings.most_checkpoints or MOST_BARREN,
                 folders=self._options.prompt_folders,
             )
+        )
+
+    def _summariser(self) -> Summariser:
+        settings = self._options.settings
+        return Summariser(
+            clock=time.monotonic,
+            wall=time.time,
+            random=random.random,
+            sleep=self._options.sleep,
+            limits=SummaryLimits(settings.summary_idle or IDLE_SECONDS, settings.summary_total or TOTAL_SECONDS),
+            tell=lambda doing: self._broadcast.emit(PhaseChanged("compacting", doing)),
         )
 
     def _exchange(self, agent: Agent) -> Exchange:

@@ -50,7 +50,7 @@ async def show_info(call: InfoCall, *, as_json: bool) -> int:
         choice=choice if call.flags.keys() & _MODEL_FLAGS else None,
         environ=call.environ,
         settings=loaded.settings,
-        prompt_folders=(call.own.prompts,),
+        prompt_folders=loaded.prompts,
         instructions_home=call.own.config,
     )
     try:

@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 
 from tui.console.ask import ask_trust
+from tui.context.templates import PromptFolder
 from tui.plain import plain_line
 from tui.settings import (
-    Layer,
     Places,
     Settings,
     environment_layer,
@@ -19,7 +19,7 @@ from tui.settings import (
     merge,
     read_limited,
 )
-from tui.trust import ProjectError, ProjectFiles, read_project, recall, remember
+from tui.trust import FOLDER, ProjectError, ProjectFiles, read_project, recall, remember
 
 __all__ = ["Loaded", "load"]
 
@@ -29,30 +29,37 @@ class Loaded(msgspec.Struct, frozen=True):
 
     settings: Settings
     notices: tuple[str, ...] = ()
+    prompts: tuple[PromptFolder, ...] = ()
+    """Where templates may lie: the person's folder, then the trusted project's."""
 
 
 def load(own: Places, environ: Mapping[str, str], flags: Mapping[str, str | None], cwd: Path, *, ask: bool) -> Loaded:
     """Return the settings for a start in `cwd`. `ask`: a person can be asked. Raises `SettingsError`, `OSError`."""
     flagged, surrounding = flag_layer(flags), environment_layer(environ)
     user = file_layer(read_limited(own.settings_file), plain_line(str(own.settings_file)))
-    project, notices = _project(own, cwd, ask=ask)
+    trusted, notices = _trusted(own, cwd, ask=ask)
+    project = file_layer(trusted.settings if trusted else None, ".clew/settings.toml")
     layers = (user, project, surrounding, flagged)
     told = tuple(notice for layer in layers for notice in layer.notices)
-    return Loaded(settings=merge(layers), notices=told + notices)
+    return Loaded(
+        settings=merge(layers), notices=told + notices, prompts=(PromptFolder(own.prompts), *_prompts(trusted))
+    )
 
 
-def _project(own: Places, cwd: Path, *, ask: bool) -> tuple[Layer, tuple[str, ...]]:
-    """Return what the project sets, which is nothing until its exact content is trusted."""
+def _prompts(trusted: ProjectFiles | None) -> tuple[PromptFolder, ...]:
+    return () if trusted is None else (PromptFolder(trusted.root / FOLDER / "prompts", trusted.prompts),)
+
+
+def _trusted(own: Places, cwd: Path, *, ask: bool) -> tuple[ProjectFiles | None, tuple[str, ...]]:
+    """Return what the project brings along, which is nothing until its exact content is trusted."""
     try:
         project = read_project(cwd)
     except ProjectError as error:
-        return Layer(), (str(error),)
+        return None, (str(error),)
     if project is None or not project.matters:
-        return Layer(), ()
+        return None, ()
     refusal = _judge(own, project, ask=ask)
-    if refusal:
-        return Layer(), (refusal,)
-    return file_layer(project.settings, ".clew/settings.toml"), ()
+    return (None, (refusal,)) if refusal else (project, ())
 
 
 def _judge(own: Places, project: ProjectFiles, *, ask: bool) -> str:

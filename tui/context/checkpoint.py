@@ -118,6 +118,8 @@ class Plan(msgspec.Struct, frozen=True):
     """How much smaller the view gets, protected text left out."""
     worth: bool
     """Whether it covers something new and gains enough."""
+    leaf_depth: int
+    """Of the newest entry it was made from; what comes later is kept."""
 
 
 def utf16_units(text: str) -> int:
@@ -362,6 +364,7 @@ def plan(
         projected=figures.projected,
         gain=figures.gain,
         worth=figures.worth,
+        leaf_depth=situation.entries[-1].depth if situation.entries else -1,
     )
 
 

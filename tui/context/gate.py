@@ -34,11 +34,15 @@ __all__ = [
 ]
 
 CompactionMode: TypeAlias = Literal["self", "auto", "off"]
-Ending: TypeAlias = Literal["", "handoff", "needs-person"]
+Ending: TypeAlias = Literal["", "handoff", "needs-person", "context-full"]
 
 FREE_TOOLS = frozenset({"context_info", "recall"})
 """Read-only and about the session itself: allowed under every lock."""
 _COMPACT = "self_compact"
+_CIRCLES = (
+    "Not saved: the conversation was compacted again and again with no work between. Nothing was lost; the person is "
+    "asked what to do."
+)
 MOST_REFUSED_ANSWERS = 3
 """Answers in a row with all calls refused, before the program acts by itself."""
 
@@ -59,6 +63,8 @@ class GateFacts(msgspec.Struct, frozen=True):
     compactable: bool = True
     new_work: bool = False
     largest: int = NOTE_LIMIT
+    barren: bool = False
+    """As many checkpoints as may be in a row were made with no work between them or since."""
     refused: int = 0
     """Answers in a row before this one whose calls were all refused."""
 
@@ -80,7 +86,7 @@ def judge_batch(calls: Sequence[ToolCall], facts: GateFacts, fresh: Fresh) -> Ve
     state, noted, replies, recorded = _judge_notes(calls, facts, fresh)
     results: list[Body] = list(replies.values())
     run: list[ToolCall] = []
-    ends: Ending = "handoff" if recorded else ""
+    ends: Ending = "handoff" if recorded else "context-full" if replies and _in_circles(facts) else ""
     for call in calls:
         if call.id in replies:
             continue
@@ -114,8 +120,9 @@ def _judge_notes(
                 call, "self_compact is switched off (compaction = off); go on working.", "handoff"
             )
             continue
-        if call.error:
-            replies[call.id] = _result(call, call.error, "bad-arguments")
+        if call.error or _in_circles(facts):
+            text = call.error or _CIRCLES
+            replies[call.id] = _result(call, text, "bad-arguments" if call.error else "handoff")
             continue
         event = NoteGiven(call.id, call.arguments.get("note_to_self"), facts.compactable, facts.new_work, facts.largest)
         state, effects = step(state, event, fresh)
@@ -126,6 +133,11 @@ def _judge_notes(
                 recorded = recorded or effect.recorded
                 replies[call.id] = _result(call, effect.text, "" if not effect.is_error else "handoff", effect.is_error)
     return state, tuple(noted), replies, recorded
+
+
+def _in_circles(facts: GateFacts) -> bool:
+    """Whether another handoff would only repeat the ones before it; one that is pending is never stopped by this."""
+    return facts.barren and facts.mode != "off" and not is_locked(facts.state)
 
 
 def _result(call: ToolCall, text: str, refused: str, is_error: bool = True) -> Result:

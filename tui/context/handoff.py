@@ -338,11 +338,15 @@ def _summary_refused(state: Handoff, event: SummaryRefused) -> Step:
         return _stay(state)
     if event.pointer is None or event.error == "aborted":
         return _fail(state, event.error, event.detail)
-    why = _ERROR_WORDS[event.error]
-    said = Notice(
-        f"No summary: {why}. A pointer checkpoint stands in; details are found by recall.", "warning", "pointer"
+    return _ready(
+        state, *_stands_in(event.error), msgspec.structs.replace(event.pointer, cycle=state.cycle, pointer=True)
     )
-    return _ready(state, said, msgspec.structs.replace(event.pointer, cycle=state.cycle, pointer=True))
+
+
+def _stands_in(error: HandoffError) -> tuple[Body, ...]:
+    """Return what is said where a pointer checkpoint stands in for a summary; nothing where there is one."""
+    text = f"No summary: {_ERROR_WORDS[error]}. A pointer checkpoint stands in; details are found by recall."
+    return (Notice(text, "warning", "pointer"),) if error else ()
 
 
 # --- /compact, overflow, hard -------------------------------------------------------------------
@@ -364,17 +368,17 @@ def _compact_asked(state: Handoff, event: CompactAsked) -> Step:
 
 def _checkpoint_made(state: Handoff, event: CheckpointMade) -> Step:
     repeat = () if event.trigger == "manual" else (RepeatRequest(),)
-    own = msgspec.structs.replace(event.checkpoint, cycle="")
+    own, said = msgspec.structs.replace(event.checkpoint, cycle=""), _stands_in(event.error)
     match state.phase:
         case "none" | "answered" | "delivered":
-            return _stay(state, Append((own,)), *repeat)
+            return _stay(state, Append((*said, own)), *repeat)
         case "saved":
-            new, effects = _ready(state, msgspec.structs.replace(own, cycle=state.cycle))
+            new, effects = _ready(state, *said, msgspec.structs.replace(own, cycle=state.cycle))
             return new, (effects if event.trigger == "manual" else (EndExchange("handoff"), *effects))
         case "failed":
             if event.trigger == "manual":
-                return _ready(state, msgspec.structs.replace(own, cycle=state.cycle))
-            return _stay(state, Append((own,)), *repeat)
+                return _ready(state, *said, msgspec.structs.replace(own, cycle=state.cycle))
+            return _stay(state, Append((*said, own)), *repeat)
         case "compacting" | "ready":
             return _stay(state)  # the machine's own summary rules; one at a time
 

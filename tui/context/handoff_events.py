@@ -91,6 +91,8 @@ class CheckpointMade(msgspec.Struct, frozen=True):
 
     trigger: Trigger
     checkpoint: Checkpoint
+    error: HandoffError = ""
+    """Why no summary was accepted, where this is the pointer checkpoint that stands in for it."""
 
 
 class CheckpointFailed(msgspec.Struct, frozen=True):

@@ -260,16 +260,19 @@ def judge_summary(answer: AssistantMessage, job: SummaryJob) -> Accepted | Rejec
     return Accepted(text)
 
 
-def total_seconds(base_url: str) -> float | None:
-    """Return the time limit of one summary request: none for loopback and private addresses, which may be slow."""
+def total_seconds(base_url: str, total: float = TOTAL_SECONDS) -> float | None:
+    """Return the time limit of one summary request: none for loopback and private addresses, which may be slow.
+
+    `total`: seconds for all other servers.
+    """
     host = urlsplit(base_url).hostname or ""
     if host == "localhost" or host.endswith((".localhost", ".local")):
         return None
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
-        return TOTAL_SECONDS
-    return None if address.is_loopback or address.is_private else TOTAL_SECONDS
+        return total
+    return None if address.is_loopback or address.is_private else total
 
 
 # --- the checkpoint -----------------------------------------------------------------------------
@@ -283,6 +286,7 @@ def with_summary(
     model: str = "",
     seconds: float = 0.0,
     usage: Usage | None = None,
+    cost: float = 0.0,
 ) -> Checkpoint:
     """Return the checkpoint to write. `arrived`: entries that came while the summary was made; they are kept."""
     first = next((entry.id for entry in arrived if isinstance(entry.body, Prompt | Answer | Result)), "")
@@ -293,6 +297,7 @@ def with_summary(
         model=model,
         seconds=seconds,
         usage=usage,
+        cost=cost,
     )
 
 
@@ -319,6 +324,7 @@ def edited(before: Entry, summary: str, budget: Budget, words: Words) -> Checkpo
         model="",
         seconds=0.0,
         usage=None,
+        cost=0.0,
     )
     size, was = (_tokens(render_checkpoint(each, words), budget) for each in (new, old))
     if size > max(was, budget.room):

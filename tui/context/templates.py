@@ -14,13 +14,30 @@ from tui.context.bar import percent
 from tui.context.thresholds import Thresholds
 from tui.resources import prompt_text
 
-__all__ = ["Template", "TemplateFault", "TemplateName", "interpolate", "read_template", "shipped", "values_for"]
+__all__ = [
+    "PromptFolder",
+    "Template",
+    "TemplateFault",
+    "TemplateName",
+    "interpolate",
+    "read_template",
+    "shipped",
+    "values_for",
+]
 
 TemplateName: TypeAlias = Literal["soft", "warning", "summary"]
 
 _PLACEHOLDER = re.compile(r"\{\{([a-z_]+)\}\}")
 _LARGEST = 256 * 1024
 _SHIPPED = "shipped"
+
+
+class PromptFolder(msgspec.Struct, frozen=True):
+    """A folder in which templates may lie: the person's own, or a project's."""
+
+    path: Path
+    trusted: Mapping[str, bytes] | None = None
+    """For a project's: the content a person has trusted, by file name. Other content of these names is not used."""
 
 
 class Template(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -63,7 +80,7 @@ def shipped(name: TemplateName) -> str:
 
 
 def read_template(
-    name: TemplateName, folders: Sequence[Path] = (), *, literal: str | None = None
+    name: TemplateName, folders: Sequence[PromptFolder] = (), *, literal: str | None = None
 ) -> Template | TemplateFault:
     """Return the template in force: the first of `folders` that has the file, else the shipped text.
 
@@ -74,8 +91,7 @@ def read_template(
     if name == "summary" and literal is not None:
         return Template(literal, "--compact-prompt")
     for folder in folders:
-        path = folder / f"{name}.md"
-        found = _read(path)
+        found = _read(folder.path / f"{name}.md", folder.trusted)
         if found is None:
             continue
         if isinstance(found, Template):
@@ -86,7 +102,7 @@ def read_template(
     return Template(shipped(name))
 
 
-def _read(path: Path) -> Template | TemplateFault | None:
+def _read(path: Path, trusted: Mapping[str, bytes] | None) -> Template | TemplateFault | None:
     """Return what a file holds, why it cannot be used, or None where there is none. Never blocks on a pipe."""
     try:
         mode = path.stat().st_mode
@@ -100,6 +116,8 @@ def _read(path: Path) -> Template | TemplateFault | None:
         return None
     except OSError as error:
         return TemplateFault(f"{path} cannot be read ({error.strerror}).")
+    if trusted is not None and trusted.get(path.name) != raw:
+        return TemplateFault(f"{path} is not what was trusted: start clew here again to look at it.")
     return _decoded(path, raw)
 
 

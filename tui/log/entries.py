@@ -271,6 +271,8 @@ class Checkpoint(msgspec.Struct, frozen=True, tag="checkpoint", omit_defaults=Tr
     seconds: float = 0.0
     usage: Usage | None = None
     """Tokens of all its summary requests together: cost, never context."""
+    cost: float = 0.0
+    """Dollars they cost when they were made; zero for unknown or free."""
 
 
 class Note(msgspec.Struct, frozen=True, tag="note"):

@@ -94,6 +94,8 @@ class Request(msgspec.Struct, frozen=True):
     session_id: str = ""
     """A stable key for the provider's cache routing."""
     effort: Effort = ""
+    idle: float | None = None
+    """Seconds without a byte after which it is given up; None is the adapter's own patience."""
 
 
 class Connecting(msgspec.Struct, frozen=True):

@@ -97,14 +97,22 @@ class Http:
         self._client: httpx.AsyncClient | None = None
 
     @contextlib.asynccontextmanager
-    async def post(self, path: str, body: bytes, headers: Mapping[str, str]) -> AsyncGenerator[Response, None]:
-        """POST JSON bytes and give the open answer, whatever its status. Raises `ModelError`."""
-        async with self._open("POST", path, body, {"content-type": "application/json", **headers}) as response:
+    async def post(
+        self, path: str, body: bytes, headers: Mapping[str, str], *, idle: float | None = None
+    ) -> AsyncGenerator[Response, None]:
+        """POST JSON bytes and give the open answer, whatever its status. Raises `ModelError`.
+
+        `idle`: seconds without a byte, in the place of what this client waits.
+        """
+        waits = self._timeouts
+        if idle is not None:
+            waits = msgspec.structs.replace(waits, first_byte=idle, between=idle)
+        async with self._open("POST", path, body, {"content-type": "application/json", **headers}, waits) as response:
             yield response
 
     async def get_json(self, path: str, headers: Mapping[str, str] | None = None) -> Json:
         """Return the JSON at `path`, or None where the answer is not a 200 with JSON. Raises `ModelError`."""
-        async with self._open("GET", path, None, headers or {}) as response:
+        async with self._open("GET", path, None, headers or {}, self._timeouts) as response:
             return _json(await response.read(LIST_LIMIT)) if response.status == 200 else None
 
     async def aclose(self) -> None:
@@ -115,7 +123,7 @@ class Http:
 
     @contextlib.asynccontextmanager
     async def _open(
-        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], waits: Timeouts
     ) -> AsyncGenerator[Response, None]:
         client = await self._connect()
         request = client.build_request(
@@ -123,9 +131,9 @@ class Http:
         )
         auth = _header_auth(self._key_header, self.secrets[0]) if self.secrets else None
         inner = await _guard(
-            client.send(request, stream=True, auth=auth), self._timeouts.first_byte, "did not answer", opening=True
+            client.send(request, stream=True, auth=auth), waits.first_byte, "did not answer", opening=True
         )
-        response = Response(inner, self._timeouts)
+        response = Response(inner, waits)
         try:
             yield response
         finally:

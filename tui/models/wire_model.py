@@ -115,7 +115,7 @@ class WireModel:
         while True:
             body = self.body(request)
             headers = {"accept": "text/event-stream", **self.headers}
-            async with self._http.post(self.path, encode_json(body), headers) as response:
+            async with self._http.post(self.path, encode_json(body), headers, idle=request.idle) as response:
                 refusal = await self._refusal(response)
                 if refusal is None:
                     async with contextlib.aclosing(self._read(response)) as events:
