@@ -1,0 +1,97 @@
+"""What a person sees after clew was killed in the middle of a command, in a real terminal, and in print mode."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.agent.test_stopping import running
+from tests.cli.support import clew
+from tests.terminal.emulator import CLEW
+from tests.terminal.test_tmux import Tmux
+
+pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+COMMAND = "sh nap.sh"
+
+
+@pytest.fixture
+def tmux(tmp_path: Path) -> Iterator[Tmux]:
+    server = Tmux(tmp_path)
+    yield server
+    server.close()
+
+
+def run_a_command(tmux: Tmux, project: Path) -> int:
+    """Let clew run a command that does not end; return clew's process id."""
+    project.mkdir()
+    (project / "nap.sh").write_text("echo $$ > nap.pid\nexec sleep 600\n")
+    script = f"echo $$ > clew.pid; exec {shlex.join(CLEW)} --approve all"
+    tmux.type(f"cd {shlex.quote(str(project))} && sh -c {shlex.quote(script)}\n")
+    tmux.until("● ready")
+    tmux.type(f"run `{COMMAND}`")
+    tmux.press("Enter")
+    tmux.until(lambda screen: "running" in screen and (project / "nap.pid").exists())
+    return int((project / "clew.pid").read_text())
+
+
+def test_after_a_kill_one_line_says_what_ran_and_two_keys_lead_on(tmux: Tmux, tmp_path: Path) -> None:
+    os.kill(run_a_command(tmux, tmp_path / "project"), signal.SIGKILL)
+    tmux.until("illed")  # says the shell
+    tmux.type(f"reset; clear; {shlex.join(CLEW)} -c\n")
+    tmux.until(f"Interrupted while running `{COMMAND}`; effects unknown. /continue goes on.")
+    shown = tmux.until("F6 review")
+    assert re.search(r"F5 continue +F6 review", shown)
+    tmux.press("F6")
+    tmux.until(lambda screen: re.search(rf"effects unknown +`{COMMAND}`", screen) is not None)
+    tmux.press("Escape")
+    tmux.until(lambda screen: "What was done" not in screen)
+    tmux.press("F5")
+    tmux.until(lambda screen: "answered" in screen and "F6 review" not in screen)
+    tmux.press("C-d")
+    tmux.until("Continue with: clew -r")
+
+
+def test_print_mode_says_it_on_stderr(tmux: Tmux, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    os.kill(run_a_command(tmux, project), signal.SIGKILL)
+    tmux.until("illed")
+    done = clew("-p", "list the files", "-c", cwd=project)
+    assert done.returncode == 0, done.stderr
+    assert f"Interrupted while running `{COMMAND}`; effects unknown.".encode() in done.stderr
+    assert b"Interrupted" not in done.stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_in_the_middle_of_a_command_ends_it_in_order(
+    number: signal.Signals, tmux: Tmux, tmp_path: Path
+) -> None:
+    os.kill(run_a_command(tmux, tmp_path / "project"), number)
+    tmux.until("Continue with: clew -r")
+    assert not running(int((tmp_path / "project" / "nap.pid").read_text())), "the command has ended with it"
+    found = clew("log", cwd=tmp_path / "project")
+    assert found.stdout.count(b'"kind":"result"') == 1
+    assert b"Effects unknown" in found.stdout
+    assert b'"reason":"interrupted"' in found.stdout
+
+
+def test_suspended_in_the_middle_of_a_command_and_continued(tmux: Tmux, tmp_path: Path) -> None:
+    pid = run_a_command(tmux, tmp_path / "project")
+    os.kill(pid, signal.SIGTSTP)
+    tmux.until("topped")  # says the shell
+    tmux.type("fg\n")
+    tmux.until(lambda screen: "running" in screen and COMMAND in screen)
+    tmux.press("Escape")
+    tmux.until("● ready")
+    tmux.type("list the files")
+    tmux.press("Enter")
+    tmux.until("answered")
+    tmux.press("C-d")
+    tmux.until("Continue with: clew -r")
+    assert clew("doctor", cwd=tmp_path / "project").returncode == 0
