@@ -61,6 +61,8 @@ class ClewApp(OutsideApp, inherit_bindings=False):
         self.options = options
         self.session_id = ""
         """The session to resume with, once there is one that is kept."""
+        self.unsaved = False
+        """Whether something of the session could not be saved."""
         self.failure: Exception | None = None
         """What ended the app, if that was an error."""
         self._notices = (*options.notices, *([notice] if notice else []))
@@ -147,6 +149,7 @@ class ClewApp(OutsideApp, inherit_bindings=False):
                         self.main.show(event)
                         self._follow_on(options, agent, event)
                 finally:
+                    self.unsaved = bool(agent.journal.failure)
                     self.main.link = None  # from here on nothing may start in the session's group
                     # Leaving before the stored draft was shown must not put an empty one in its place.
                     if begun or self.main.editor.text:
@@ -297,7 +300,8 @@ def run_app(options: AppOptions) -> int:
     app = ClewApp(options)
     status = app.run()
     if app.session_id:
-        sys.stderr.write(f"Continue with: clew -r {one_line(app.session_id, 80)}\n")
+        words = "Not all of this session could be saved. Go on from what was with" if app.unsaved else "Continue with"
+        sys.stderr.write(f"{words}: clew -r {one_line(app.session_id, 80)}\n")
     if app.failure is not None:
         raise app.failure
     return status if status is not None else app.return_code or 0

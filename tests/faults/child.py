@@ -170,12 +170,12 @@ async def _tools_run(agent: Agent, events: Subscription) -> bool:
 # --- the one that comes after
 
 
-async def path_on_disk(order: Order) -> list[Entry]:
-    """Return the path of the one session there is, without touching it; empty where there is none."""
+async def path_on_disk(order: Order) -> list[Entry] | None:
+    """Return the path of the one session there is, without touching it; None where there is none."""
     async with await Store.open(Path(order.home), Path(order.project), read_only=True) as store:
         infos = await store.sessions()
         if not infos:
-            return []
+            return None
         log = await store.session(infos[0].id, write=False)
         return await log.page(limit=100_000)
 
@@ -183,8 +183,12 @@ async def path_on_disk(order: Order) -> list[Entry]:
 async def finish(order: Order, ears: Ears) -> tuple[int, int]:
     """Open what was left, let it come to rest, then have it finished. Returns `before` and `opened`."""
     (Path(order.project) / GO).touch()
-    before, opened = len(await path_on_disk(order)), 0
-    async with open_session(options_of(order), report=ears.lines.append) as agent, anyio.create_task_group() as group:
+    left, opened = await path_on_disk(order), 0
+    before = len(left or ())
+    given = options_of(order)
+    if left is None:  # there is nothing to go on with yet
+        given = msgspec.structs.replace(given, open="new")
+    async with open_session(given, report=ears.lines.append) as agent, anyio.create_task_group() as group:
         group.start_soon(ears.listen, agent.subscribe())
         await agent.settled()
         opened = agent.journal.log.depth + 1

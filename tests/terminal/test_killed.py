@@ -95,3 +95,21 @@ def test_suspended_in_the_middle_of_a_command_and_continued(tmux: Tmux, tmp_path
     tmux.press("C-d")
     tmux.until("Continue with: clew -r")
     assert clew("doctor", cwd=tmp_path / "project").returncode == 0
+
+
+def test_a_full_disk_is_a_banner_that_stays_and_no_promise_at_the_end(tmux: Tmux, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    script = f"ulimit -f 400; exec {shlex.join(CLEW)} --approve all"
+    tmux.type(f"cd {shlex.quote(str(project))} && sh -c {shlex.quote(script)}\n")
+    tmux.until("● ready")
+    tmux.type("run `seq 200000`")
+    tmux.press("Enter")
+    tmux.until("Nothing after this is saved")
+    tmux.press("C-d")
+    tmux.until("Not all of this session could be saved. Go on from what was with: clew -r")
+    tmux.type(f"clear; {shlex.join(CLEW)} -c\n")
+    tmux.until("/continue goes on.")
+    tmux.press("C-d")
+    tmux.until("Continue with: clew -r")
+    assert clew("doctor", cwd=project).returncode == 0

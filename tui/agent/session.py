@@ -44,6 +44,7 @@ from tui.context.templates import PromptFolder
 from tui.context.thresholds import Given
 from tui.log import LeaseHeld, LogError, MemorySession, Session, SessionLog, Store
 from tui.log.entries import ApprovalMode, Body, ModelChosen, Notes, Prompt, Started
+from tui.log.errors import NothingToContinue
 from tui.messages import Json, clean
 from tui.models.base import AuthFailed, Effort, Model
 from tui.models.factory import ModelChoice, open_model, reopened, with_server_window
@@ -177,6 +178,8 @@ async def _open_log(options: SessionOptions, stack: AsyncExitStack, report: Repo
     session_id = options.session_id
     if options.open == "newest":
         newest = await store.newest()
+        if newest is None and not options.interactive:
+            raise NothingToContinue
         if newest is None:
             report("There is no session to continue here: a new one begins.")
         session_id = newest.id if newest else ""

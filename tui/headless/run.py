@@ -19,7 +19,7 @@ from tui.agent.session import SessionOptions, open_session
 from tui.headless.outcome import Ended, Exchanged, Exit, Opened, status_of
 from tui.headless.sinks import Sink
 from tui.log.entries import Settled
-from tui.log.errors import LogError
+from tui.log.errors import LogError, NothingToContinue
 from tui.messages import UserMessage
 from tui.models.base import ModelError
 from tui.streams import say
@@ -55,6 +55,8 @@ class _Run:
         self._exchanged = Exchanged()
         self._usage: UsageChanged | None = None
         self._gone = False
+        self._unasked = False
+        """Nothing was asked: the call itself could not be meant."""
         self._pending = ""
         """How to go on with a handoff that was left; empty where none was."""
 
@@ -66,12 +68,15 @@ class _Run:
                 await group.start(self._watch, group)
                 settled = await self._session()
                 group.cancel_scope.cancel()
+        except* NothingToContinue as errors:
+            settled = Settled("error", " ".join(str(error) for error in _flat(errors)))
+            self._unasked = True
         except* (LogError, ModelError, AgentStoppedError, OSError) as errors:
             settled = Settled("error", " ".join(str(error) for error in _flat(errors)))
         return self._end(settled)
 
     def _end(self, settled: Settled) -> Exit:
-        status = status_of(settled, refused=self._exchanged.refused)
+        status = Exit.USAGE if self._unasked else status_of(settled, refused=self._exchanged.refused)
         if self._usage is not None and self._call.usage is not None:
             say(self._call.usage(self._usage))
         if self._pending:

@@ -22,6 +22,7 @@ __all__ = [
     "LogError",
     "LogUnwritable",
     "NewerSchema",
+    "NothingToContinue",
     "RunHeld",
     "RunLost",
     "SessionNotFound",
@@ -112,6 +113,13 @@ class SessionNotFound(LogError):
 
 class ImportRefused(LogError):
     """A file was not imported at all; nothing was changed."""
+
+
+class NothingToContinue(LogError):
+    """There is no session here to go on with, and nobody who could be told that a new one begins."""
+
+    def __init__(self) -> None:
+        super().__init__("There is no session to continue in this directory; nothing was sent. Without -c one begins.")
 
 
 class AmbiguousSession(LogError):
