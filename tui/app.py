@@ -24,6 +24,7 @@ from tui.screens.look import look_of
 from tui.screens.main import MainScreen
 from tui.screens.options import AppOptions
 from tui.screens.outside import OutsideApp
+from tui.widgets.editor import Editor
 from tui.widgets.keyboard import TerminalDriver
 from tui.widgets.offer import Offer
 from tui.widgets.recall import read_history
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from tui.agent.agent import Agent
     from tui.agent.events import AgentEvent
     from tui.agent.session import SessionOptions
+    from tui.screens.filter_page import FilterPage
     from tui.screens.pages import EditPage, PickPage, TextPage
 
 __all__ = ["AppOptions", "ClewApp", "run_app"]
@@ -68,6 +70,7 @@ class ClewApp(OutsideApp, inherit_bindings=False):
         self._notices = (*options.notices, *([notice] if notice else []))
         self.register_theme(theme.textual(name))
         self.theme = name
+        options = self._with_keys(options)
         self.main = MainScreen(options, look_of(options.environ, theme.styles()))
         self._scope: CancelScope | None = None
         self._options: SessionOptions | None = None
@@ -77,6 +80,17 @@ class ClewApp(OutsideApp, inherit_bindings=False):
         self._status = 0
         self._leaving = False
         self._sent = False
+
+    def _with_keys(self, options: AppOptions) -> AppOptions:
+        """Use a person's own keys, where there are any; those that cannot be used are told."""
+        if not options.keymap:
+            return options
+        from tui.screens.bindings import judged
+
+        keymap, notices = judged(options.keymap)
+        self.set_keymap(keymap)
+        self._notices = (*self._notices, *notices)
+        return msgspec.structs.replace(options, keymap=keymap)
 
     def get_default_screen(self) -> MainScreen:
         """Return the one screen."""
@@ -222,6 +236,25 @@ class ClewApp(OutsideApp, inherit_bindings=False):
         """Leave, as Textual calls it."""
         self.leave()
 
+    @on(Editor.OutsideWanted)
+    def _edit_outside(self, event: Editor.OutsideWanted) -> None:
+        async def edit() -> None:
+            text = await self.edit(event.text)
+            if text is not None:
+                self.main.composer.edited_outside(event.text, text, event.chip)
+
+        self.run_worker(edit(), group="outside", exclusive=True)
+
+    @on(Editor.RecallWanted)
+    def _recall(self) -> None:
+        from tui.screens.recalling import recall_page
+
+        def picked(text: str | None) -> None:
+            if text is not None:
+                self.main.editor.show_draft(text)
+
+        self.push_screen(recall_page(self.main.editor.recall.items, self.main.editor.text), picked)
+
     @on(Composer.CommandTyped)
     def _command(self, event: Composer.CommandTyped) -> None:
         from tui.screens.commanding import Powers, run_command
@@ -233,6 +266,7 @@ class ClewApp(OutsideApp, inherit_bindings=False):
             use_theme=self._use_theme,
             read=self._read,
             pick=self._pick,
+            find=self._find,
             edit=self._edit,
         )
         run_command(self.main, event.command, powers)
@@ -241,6 +275,9 @@ class ClewApp(OutsideApp, inherit_bindings=False):
         self.push_screen(page)
 
     def _pick(self, page: PickPage, picked: Callable[[str | None], None]) -> None:
+        self.push_screen(page, picked)
+
+    def _find(self, page: FilterPage, picked: Callable[[str | None], None]) -> None:
         self.push_screen(page, picked)
 
     def _edit(self, page: EditPage, written: Callable[[str | None], None]) -> None:

@@ -219,6 +219,8 @@ def _app(start: _Start) -> int:
         theme_folders=(themes_folder(), start.own.config / "themes"),
         history=None if start.asked.no_session else history_file(start.own.data, start.cwd),
         environ=os.environ,
+        keymap=start.loaded.settings.keys,
+        vim=start.loaded.settings.editing == "vim",
         notices=start.loaded.notices,
     )
     return run_app(options)

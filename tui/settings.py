@@ -36,6 +36,7 @@ __all__ = [
 CompactionWord: TypeAlias = Literal["self", "auto", "off"]
 EffortWord: TypeAlias = Literal["off", "low", "medium", "high"]
 FailureWord: TypeAlias = Literal["lock", "pointer"]
+EditingWord: TypeAlias = Literal["emacs", "vim"]
 ApproveMode: TypeAlias = Literal["ask", "edits", "all"]
 Value: TypeAlias = str | int
 Raw: TypeAlias = object
@@ -111,6 +112,10 @@ class Settings(msgspec.Struct, frozen=True, omit_defaults=True):
     """Seconds for one request to a server elsewhere."""
     most_checkpoints: int | None = None
     """In a row, with no work between them."""
+    editing: EditingWord | None = None
+    """Whose keys the editor knows beside the arrows."""
+    keys: Mapping[str, str] = {}
+    """Other keys for bindings, by the id of each; several are separated by commas."""
     models: Mapping[str, ModelSettings] = {}
     explicit: frozenset[str] = frozenset()
     """Names set by flag or environment: these win over what is set for one model."""
@@ -165,6 +170,7 @@ class Layer(msgspec.Struct, frozen=True):
 
     values: Mapping[str, Value] = {}
     models: Mapping[str, Mapping[str, Value]] = {}
+    keys: Mapping[str, str] = {}
     notices: tuple[str, ...] = ()
     explicit: bool = False
 
@@ -251,6 +257,7 @@ KEYS = (
     Key("window", _whole(1, _WHOLE_LIMIT, "tokens"), "the size of its context window, in tokens", "N", per_model=True),
     Key("approve", _one_of("ask", "edits", "all"), "what tools may do unasked: ask, edits or all", "MODE"),
     Key("theme", _word, "the theme of the screen", "NAME"),
+    Key("editing", _one_of("emacs", "vim"), "the editor's keys: emacs or vim", "WORD", flag=False),
     Key(
         "bash_timeout",
         _whole(1, 86_400, "seconds"),
@@ -281,7 +288,7 @@ KEYS = (
     Key("most_checkpoints", _whole(1, 1_000, "checkpoints"), "how many may be made without work", flag=False),
 )
 _BY_PLACE = {key.place: key for key in KEYS}
-_TABLES = {place.partition(".")[0] for place in _BY_PLACE if "." in place} | {"models"}
+_TABLES = {place.partition(".")[0] for place in _BY_PLACE if "." in place} | {"models", "keys"}
 
 
 def _check(key: Key, value: Raw, source: str, word: str) -> Value:
@@ -354,7 +361,22 @@ def _document_layer(document: Mapping[str, Raw], source: str) -> Layer:
         else:
             values[key.name] = _check(key, value, source, place)
     models, more = _models(document.get("models", {}), source)
-    return Layer(values=values, models=models, notices=(*notices, *more))
+    keys = _keys(document.get("keys", {}), source)
+    return Layer(values=values, models=models, keys=keys, notices=(*notices, *more))
+
+
+def _keys(table: Raw, source: str) -> dict[str, str]:
+    """Return the `[keys]` table; which ids and keys there are is known to the screen alone."""
+    keys: dict[str, str] = {}
+    for name, value in cast("dict[str, Raw]", table).items():
+        if isinstance(value, dict):  # without quotes, TOML reads the dot of an id as a table
+            inner = _keys(cast("dict[str, Raw]", value), source)
+            keys.update({f"{name}.{rest}": word for rest, word in inner.items()})
+        elif isinstance(value, str) and value.isprintable() and len(value) <= 200:
+            keys[name] = value
+        else:
+            raise SettingsError(f"{source}: keys.{_shown(name)} = {_shown(value)} cannot be used: it must be a text.")
+    return keys
 
 
 def _flat(document: Mapping[str, Raw], source: str) -> Iterator[tuple[str, Raw]]:
@@ -362,9 +384,9 @@ def _flat(document: Mapping[str, Raw], source: str) -> Iterator[tuple[str, Raw]]
     for name, value in document.items():
         if name in _TABLES and not isinstance(value, dict):
             raise SettingsError(f"{source}: {name} must be a table.")
-        if name in _TABLES and name != "models":
+        if name in _TABLES and name not in ("models", "keys"):
             yield from ((f"{name}.{inner}", item) for inner, item in cast("dict[str, Raw]", value).items())
-        elif name != "models":
+        elif name not in ("models", "keys"):
             yield name, value
 
 
@@ -390,9 +412,11 @@ def merge(layers: tuple[Layer, ...]) -> Settings:
     values: dict[str, Value] = {}
     models: dict[str, dict[str, Value]] = {}
     explicit: set[str] = set()
+    keys: dict[str, str] = {}
     for layer in layers:
         values.update(layer.values)
+        keys.update(layer.keys)
         explicit.update(layer.values if layer.explicit else ())
         for model, own in layer.models.items():
             models.setdefault(model, {}).update(own)
-    return msgspec.convert({**values, "models": models, "explicit": explicit}, Settings)
+    return msgspec.convert({**values, "models": models, "keys": keys, "explicit": explicit}, Settings)

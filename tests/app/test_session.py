@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -81,7 +81,12 @@ class Room:
 
 @asynccontextmanager
 async def room(
-    tmp_path: Path, *, newest: bool = False, prompt: str | None = None, local_ports: tuple[int, ...] = ()
+    tmp_path: Path,
+    *,
+    newest: bool = False,
+    prompt: str | None = None,
+    local_ports: tuple[int, ...] = (),
+    keymap: Mapping[str, str] | None = None,
 ) -> AsyncGenerator[Room]:
     project = tmp_path / "project"
     project.mkdir(exist_ok=True)
@@ -103,6 +108,7 @@ async def room(
         local_ports=local_ports,
         environ=ENVIRON,
         key_clock=clock,
+        keymap=keymap or {},
     )
     app = ClewApp(options)
     async with app.run_test(size=(100, 40)) as pilot:

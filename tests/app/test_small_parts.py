@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -17,13 +18,12 @@ from tui.agent.events import (
     RetryWaiting,
 )
 from tui.commands.table import COMMANDS, Typed, Unknown, matching, parse
-from tui.screens.help import help_content, key_name
-from tui.screens.main import SCREEN_BINDINGS
+from tui.screens.bindings import GROUPS, judged
+from tui.screens.help import help_lines
 from tui.screens.progress import advance
-from tui.widgets.editor import EDITOR_BINDINGS
 from tui.widgets.gate import PAUSE, KeyGate
 from tui.widgets.glyphs import ASCII, needs_ascii
-from tui.widgets.hints import hint_row
+from tui.widgets.hints import hint_row, key_name
 from tui.widgets.ladder import CONFIRM, Rung, climb
 from tui.widgets.queued import ROWS, queued_rows
 from tui.widgets.recall import PromptHistory, read_history, remember
@@ -85,18 +85,27 @@ class TestCommands:
 
 class TestBindings:
     def test_every_binding_has_an_id_of_its_own(self) -> None:
-        bindings = [b for b in (*EDITOR_BINDINGS, *SCREEN_BINDINGS) if isinstance(b, Binding)]
-        ids = [binding.id for binding in bindings]
+        bindings = [binding for _, group in GROUPS for binding in group]
+        ids = [binding.id for binding in bindings if isinstance(binding, Binding)]
         assert all(ids)
-        assert len(set(ids)) == len(ids) == len(EDITOR_BINDINGS) + len(SCREEN_BINDINGS)
+        assert len(set(ids)) == len(ids) == len(bindings)
 
     def test_help_lists_every_binding_and_command(self) -> None:
-        text = help_content((("Editor", EDITOR_BINDINGS), ("Everywhere", SCREEN_BINDINGS))).plain
-        for binding in (*EDITOR_BINDINGS, *SCREEN_BINDINGS):
-            assert isinstance(binding, Binding)
-            assert binding.description in text
+        text = "\n".join(row.plain for _, row, _ in help_lines(GROUPS, {"editor.undo": "f9"}))
+        for _, group in GROUPS:
+            for binding in group:
+                assert isinstance(binding, Binding)
+                assert binding.description in text
+                assert binding.id is not None
+                assert binding.id in text
         for command in COMMANDS:
             assert command.usage in text
+        assert re.search(r"F9 +Undo", text)
+
+    def test_no_two_bindings_that_work_together_share_a_key(self) -> None:
+        everything = {b.id or "": b.key for _, group in GROUPS for b in group if isinstance(b, Binding)}
+        used, notices = judged(everything)
+        assert (used, notices) == (everything, [])
 
     def test_keys_are_named_as_a_person_reads_them(self) -> None:
         assert key_name("ctrl+j,alt+enter") == "Ctrl+J or Alt+Enter"

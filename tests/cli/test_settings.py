@@ -28,6 +28,7 @@ GOOD = {
     "window": ("32000", 32000),
     "approve": ("edits", "edits"),
     "theme": ("night", "night"),
+    "editing": ("vim", "vim"),
     "bash_timeout": ("30", 30),
     "effort": ("high", "high"),
     "compaction": ("auto", "auto"),
@@ -58,6 +59,7 @@ BAD = {
     "window": ["0", "-1", "1e3", "32k", "٣٢", "9" * 30, " 8"],
     "approve": ["none", "ALL"],
     "theme": ["", "\x07"],
+    "editing": ["nano"],
     "bash_timeout": ["0", "86401", "1.5"],
     "effort": ["max", "HIGH", "1"],
     "on_summary_failure": ["", "drop", "Lock"],
@@ -72,7 +74,7 @@ def settings_of(text: str) -> Settings:
 
 
 def test_every_key_is_covered_here() -> None:
-    assert set(GOOD) == {key.name for key in KEYS} == set(Settings.__struct_fields__) - {"models", "explicit"}
+    assert set(GOOD) == {key.name for key in KEYS} == set(Settings.__struct_fields__) - {"models", "keys", "explicit"}
 
 
 @pytest.mark.parametrize("name", GOOD)

@@ -9,13 +9,14 @@ import msgspec
 from textual.content import Content
 
 from tui.commands.table import Typed
+from tui.screens.bindings import GROUPS
+from tui.screens.filter_page import FilterPage
 from tui.screens.handing_over import run_context_command
-from tui.screens.help import help_content
-from tui.screens.main import SCREEN_BINDINGS, MainScreen
+from tui.screens.help import help_lines
+from tui.screens.main import MainScreen
 from tui.screens.model_pick import choose_model, use_named
 from tui.screens.pages import EditPage, PickPage, TextPage
 from tui.screens.paging import Pages
-from tui.widgets.editor import EDITOR_BINDINGS
 from tui.widgets.sanitise import one_line
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class Powers(msgspec.Struct, frozen=True):
     """Open a page of text."""
     pick: Callable[[PickPage, Callable[[str | None], None]], None]
     """Open a list; the callback gets what was picked."""
+    find: Callable[[FilterPage, Callable[[str | None], None]], None]
+    """Open a list to type into; the callback gets what was picked."""
     edit: Callable[[EditPage, Callable[[str | None], None]], None]
     """Open a text to be changed; the callback gets it, or None where it stays as it was."""
 
@@ -52,8 +55,7 @@ def run_command(screen: MainScreen, command: Typed, powers: Powers) -> None:
     """Run a command."""
     match command.name:
         case "help":
-            groups = (("Everywhere", SCREEN_BINDINGS), ("Editor", EDITOR_BINDINGS))
-            powers.read(TextPage("Help", lambda width: help_content(groups, width=width)))
+            _help(screen, powers)
         case "new":
             powers.renew()
         case "take-over":
@@ -104,6 +106,15 @@ def _take_over(screen: MainScreen, powers: Powers) -> None:
         powers.pick(PickPage(title, rows), answered)
 
     link.do(asked)
+
+
+def _help(screen: MainScreen, powers: Powers) -> None:
+    def picked(word: str | None) -> None:
+        if word:
+            screen.editor.show_draft(word)
+
+    below = "Type to find. Enter puts a command into the editor. Other keys: [keys] in settings.toml, by the dim names."
+    powers.find(FilterPage("Commands and keys", help_lines(GROUPS, screen.options.keymap), below=below), picked)
 
 
 def _approve(screen: MainScreen, rest: str, powers: Powers) -> None:

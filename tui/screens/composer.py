@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from textual import events, on
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
@@ -12,15 +13,18 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Static
 
-from tui.commands.table import Typed, Unknown, matching, parse
-from tui.messages import UserMessage
+from tui.commands.completing import file_word, offers, put_word
+from tui.commands.table import Name, Typed, Unknown, parse
+from tui.messages import UserMessage, clean
 from tui.screens.look import Look
 from tui.screens.options import AppOptions
 from tui.widgets.editor import Editor, SendMode
+from tui.widgets.file_index import FileIndex
 from tui.widgets.menu import PickMenu
 from tui.widgets.queued import QueuedMessages
 from tui.widgets.recall import remember
 from tui.widgets.sanitise import one_line
+from tui.widgets.vim import VimState
 
 __all__ = ["Composer"]
 
@@ -55,6 +59,22 @@ class Composer(Vertical):
             self.draft = draft
             super().__init__()
 
+    class ShellTyped(Message):
+        """A command of the shell is to be run; `private` keeps its output from the model."""
+
+        def __init__(self, command: str, *, private: bool) -> None:
+            self.command = command
+            self.private = private
+            super().__init__()
+
+    class FilesFound(Message):
+        """These files fit what stands after the `@`."""
+
+        def __init__(self, query: str, paths: list[str]) -> None:
+            self.query = query
+            self.paths = paths
+            super().__init__()
+
     class Noted(Message):
         """A word for the person."""
 
@@ -78,14 +98,22 @@ class Composer(Vertical):
         self._look = look
         self._timer: Timer | None = None
         self.editor = Editor(clock=options.key_clock)
+        self.editor.vim = VimState() if options.vim else None
         self._menu = PickMenu()
+        self._mark = Static(Content(look.glyphs.prompt), id="mark", markup=False)
+        self._cwd = options.cwd
+        self._files: FileIndex | None = None
+        self._word: str | None = None
+        """What stands after the `@` that is being typed."""
+        self.arguments: Mapping[Name, Sequence[str]] = {}
+        """Words that commands take and only others know."""
 
     def compose(self) -> ComposeResult:
         """Return the rows from top to bottom."""
         yield QueuedMessages(self._look.glyphs)
         yield self._menu
         with Horizontal(id="composer"):
-            yield Static(Content(self._look.glyphs.prompt), id="mark", markup=False)
+            yield self._mark
             yield self.editor
 
     def take(self, event: events.Key) -> bool:
@@ -103,9 +131,22 @@ class Composer(Vertical):
             reason = error.strerror or str(error)
             self.post_message(self.Noted(f"Earlier prompts cannot be kept ({reason}); the session has them"))
 
+    def edited_outside(self, before: str, after: str, chip: str) -> None:
+        """Take what the person's editor made of the draft, or of one of its chips."""
+        if after.endswith("\n") and not before.endswith("\n"):
+            after = after[:-1]  # editors end a file with a line end; the draft had none
+        if chip:
+            self.editor.change_chip(chip, clean(after))
+        elif after != before:
+            self.editor.show_text(clean(after))
+
     @on(Editor.Submitted)
     def _submitted(self, event: Editor.Submitted) -> None:
         typed = self._menu.chosen or event.typed
+        if typed.startswith("!") and typed.strip("! \n\t"):
+            draft = self.editor.draft
+            self.post_message(self.ShellTyped(draft.lstrip("!").strip(), private=draft.startswith("!!")))
+            return
         match parse(typed):
             case Typed() as command:
                 # Decided by what is seen, run with what was pasted: a chip's label is no task and no pin.
@@ -120,7 +161,11 @@ class Composer(Vertical):
 
     @on(Editor.Edited)
     def _edited(self, event: Editor.Edited) -> None:
-        self._menu.offer(tuple((f"/{c.name}", c.usage, c.about) for c in matching(event.typed)))
+        self._word = file_word(event.before)
+        if self._word is not None:
+            self._find(self._word)
+        else:
+            self._menu.offer(offers(event.typed, self.arguments))
         self.post_message(self.Changed(has_text=bool(event.typed)))
         if self._timer is not None:
             self._timer.stop()
@@ -129,6 +174,31 @@ class Composer(Vertical):
     def _want_saving(self) -> None:
         self.post_message(self.SaveWanted())
 
+    @work(thread=True, exclusive=True, group="files")
+    def _find(self, query: str) -> None:
+        """Look for files beside the loop: no key waits for it."""
+        if self._files is None:
+            self._files = FileIndex(self._cwd)
+        found = self._files.search(query, stop=lambda: query != self._word)
+        if found is not None:
+            self.post_message(self.FilesFound(query, found))
+
+    @on(FilesFound)
+    def _found(self, event: FilesFound) -> None:
+        event.stop()
+        if event.query == self._word:
+            self._menu.offer(tuple((path, path, "") for path in event.paths), completes=True)
+
     @on(PickMenu.Picked)
     def _picked(self, event: PickMenu.Picked) -> None:
-        self.editor.show_draft(event.text)
+        if self._word is None:
+            self.editor.show_draft(event.text)
+            return
+        row, column = self.editor.cursor_location
+        line = self.editor.document[row][:column]
+        self.editor.replace(put_word(line, event.text), (row, 0), (row, column), maintain_selection_offset=False)
+
+    @on(Editor.ModeChanged)
+    def _mode_changed(self, event: Editor.ModeChanged) -> None:
+        glyphs = self._look.glyphs
+        self._mark.update(Content(glyphs.prompt if event.mode == "insert" else glyphs.normal))

@@ -3,63 +3,47 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from tui.commands.table import COMMANDS, Command
+from tui.screens.filter_page import Line
+from tui.widgets.hints import key_name
 from tui.widgets.sanitise import one_line
 
-__all__ = ["help_content", "info_content", "key_name"]
+__all__ = ["help_lines", "info_content"]
+
+Groups: TypeAlias = Iterable[tuple[str, Sequence[BindingType]]]
+_LEFT = 26
+"""Cells of the column with commands and keys."""
 
 _LEAST = 24
 """Cells that the second column has at least."""
-_NAMES = {
-    "ctrl": "Ctrl",
-    "alt": "Alt",
-    "shift": "Shift",
-    "escape": "Esc",
-    "enter": "Enter",
-    "pageup": "PgUp",
-    "pagedown": "PgDn",
-    "up": "Up",
-    "down": "Down",
-    "left": "Left",
-    "right": "Right",
-    "home": "Home",
-    "end": "End",
-    "backspace": "Backspace",
-    "delete": "Delete",
-    "tab": "Tab",
-    "underscore": "_",
-    "question_mark": "?",
-}
 
 
-def key_name(keys: str) -> str:
-    """Return keys as a person reads them: `ctrl+j,alt+enter` is `Ctrl+J or Alt+Enter`."""
-    return " or ".join("+".join(map(_part_name, key.strip().split("+"))) for key in keys.split(","))
-
-
-def _part_name(part: str) -> str:
-    single = len(part) == 1 or part[1:].isdigit()  # a letter, or a function key
-    return _NAMES.get(part, part.upper() if single else part)
-
-
-def help_content(
-    groups: Iterable[tuple[str, Sequence[BindingType]]], commands: Sequence[Command] = COMMANDS, width: int = 0
-) -> Content:
-    """Return the commands, then keys by group, in `width` cells (0: each on one row, however long)."""
-    rows: list[Content] = [Content.assemble(("Commands", "bold"))]
-    rows += _pairs([(command.usage, command.about) for command in commands], width)
+def help_lines(groups: Groups, keymap: Mapping[str, str], commands: Sequence[Command] = COMMANDS) -> list[Line]:
+    """Return the commands, then the bindings by group with the keys they really have; a command gives its word."""
+    lines = [
+        (f"/{command.name} ", _row(command.usage, command.about, ""), f"{command.usage} {command.about}")
+        for command in commands
+    ]
     for title, bindings in groups:
-        rows += [Content(""), Content.assemble((title, "bold")), *_pairs(_described(bindings), width)]
-    return Content("\n").join(rows)
+        for binding in bindings:
+            if isinstance(binding, Binding):
+                name = binding.id or ""
+                keys = key_name(keymap.get(name, binding.key))
+                words = f"{keys} {binding.key} {binding.description} {name} {title}"
+                lines.append(("", _row(keys, binding.description, name), words))
+    return lines
 
 
-def _described(bindings: Sequence[BindingType]) -> list[tuple[str, str]]:
-    return [(key_name(b.key), b.description) for b in bindings if isinstance(b, Binding) and b.description]
+def _row(left: str, about: str, name: str) -> Content:
+    return Content.assemble(
+        (f"{left:<{_LEFT}} ", "$clew-accent"), (about, "$clew-text"), (f"  {name}" if name else "", "$clew-dim")
+    )
 
 
 def _pairs(pairs: Sequence[tuple[str, str]], width: int) -> list[Content]:

@@ -42,7 +42,7 @@ from tui.widgets.approval import ApprovalPanel
 from tui.widgets.banner import Banner
 from tui.widgets.context_bar import ContextBar
 from tui.widgets.editor import Editor, SendMode
-from tui.widgets.hints import Hint, KeyHints
+from tui.widgets.hints import Hint, KeyHints, key_name
 from tui.widgets.ladder import Rung, climb
 from tui.widgets.offer import Offer
 from tui.widgets.queued import QueuedMessages
@@ -76,14 +76,20 @@ SCREEN_BINDINGS: list[BindingType] = [
     Binding("ctrl+l", "redraw", "Draw the screen again", show=False, id="app.redraw"),
 ]
 
-_IDLE: tuple[Hint, ...] = (
-    ("Enter", "send"),
-    ("Ctrl+J", "new line"),
-    ("/", "commands"),
-    ("F1", "help"),
-    ("Ctrl+D", "quit"),
+_IDLE = (
+    ("editor.submit", "Enter", "send"),
+    ("editor.newline", "Ctrl+J", "new line"),
+    ("", "/", "commands"),
+    ("app.help", "F1", "help"),
+    ("app.leave", "Ctrl+D", "quit"),
 )
-_BUSY: tuple[Hint, ...] = (("Esc", "stop"), ("Enter", "steer"), ("Ctrl+T", "then"), ("PgUp", "scroll"), ("F1", "help"))
+_BUSY = (
+    ("app.stop", "Esc", "stop"),
+    ("editor.submit", "Enter", "steer"),
+    ("editor.submit_later", "Ctrl+T", "then"),
+    ("transcript.page_up", "PgUp", "scroll"),
+    ("app.help", "F1", "help"),
+)
 _ROOMY = 24
 
 
@@ -130,7 +136,7 @@ class SessionView(EarlyKeysScreen):
     def on_mount(self) -> None:
         """Give the keyboard to the editor."""
         self.editor.gate = self._gate
-        self.query_one(KeyHints).show(_BUSY if self.busy else _IDLE)
+        self.query_one(KeyHints).show(_hints(self))
 
     def keyboard_goes_to(self) -> Editor:
         """Return the editor."""
@@ -197,7 +203,7 @@ class SessionView(EarlyKeysScreen):
         self.feed.show(event)
         if isinstance(event, EntryAdded) and isinstance(event.entry.body, Checkpoint) and self.link is not None:
             self.link.do(self.feed.read_words)
-        self.query_one(KeyHints).show(_BUSY if self.busy else _IDLE)
+        self.query_one(KeyHints).show(_hints(self))
 
     def _say_problem(self, usage: UsageChanged) -> None:
         """Tell what is wrong with the levels as long as it is; a doubt about reported usage is said once."""
@@ -242,7 +248,20 @@ class SessionView(EarlyKeysScreen):
     def ask(self, message: UserMessage, mode: SendMode = "steer", draft: str = "") -> None:
         """Send a message to the agent; where that fails, the draft is given back."""
         if self.link is not None:
-            self.link.do(lambda agent: agent.send(message, mode), lambda: self.editor.give_back((draft,)))
+            from tui.screens.attaching import send
+
+            cwd = self.options.cwd
+            self.link.do(lambda agent: send(agent, message, mode, cwd), lambda: self.editor.give_back((draft,)))
+
+    @on(Composer.ShellTyped)
+    def _shell_typed(self, event: Composer.ShellTyped) -> None:
+        from tui.screens.attaching import run_for_person
+
+        if self.link is None:
+            self.note("The session is not open; the command is kept")
+            return
+        self.composer.accept(self.editor.draft)
+        self.link.do(lambda agent: run_for_person(agent, event.command, private=event.private))
 
     @on(Composer.Noted)
     def _noted(self, event: Composer.Noted) -> None:
@@ -319,6 +338,10 @@ class MainScreen(SessionView):
         """Look for words in the conversation."""
         self.reading.search()
 
+    @on(Editor.SearchWanted)
+    def _search_wanted(self) -> None:
+        self.action_search()
+
     def action_browse(self) -> None:
         """Give the keyboard to the conversation."""
         self.reading.browse()
@@ -352,9 +375,11 @@ class MainScreen(SessionView):
         self.note(rung.value)
 
     def action_leave_empty(self) -> None:
-        """Leave, where there is no draft to lose."""
+        """Leave, where there is no draft to lose; else delete a character, as Emacs does."""
         if not self.editor.text:
             self.post_message(self.QuitAsked())
+        elif self.editor.has_focus:
+            self.editor.action_delete_right()
 
     def action_command(self, name: Name) -> None:
         """Run a command from a key."""
@@ -371,6 +396,13 @@ class MainScreen(SessionView):
     def action_redraw(self) -> None:
         """Paint everything again (something else wrote to the terminal)."""
         self.refresh(layout=True, repaint=True)
+
+
+def _hints(screen: SessionView) -> tuple[Hint, ...]:
+    """Return the hints with the keys that are really bound."""
+    keymap = screen.options.keymap
+    rows = _BUSY if screen.busy else _IDLE
+    return tuple((key_name(keymap[name].split(",")[0]) if name in keymap else key, about) for name, key, about in rows)
 
 
 def _show_entry(screen: SessionView, entry: Entry) -> None:

@@ -40,5 +40,9 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds; None takes the time at which the terminal gave the key."""
     local_ports: tuple[int, ...] | None = None
     """Where `/model` looks for servers on this machine; None: where the usual ones listen."""
+    keymap: Mapping[str, str] = {}
+    """A person's own keys for bindings, by the id of each."""
+    vim: bool = False
+    """Whether the editor has Vim's keys."""
     notices: tuple[str, ...] = ()
     """Lines about the settings, shown once."""

@@ -13,11 +13,24 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static, TextArea
 from textual.widgets.option_list import Option
 
-__all__ = ["EditPage", "PickPage", "TextPage"]
+__all__ = ["EDIT_BINDINGS", "PAGE_CSS", "PICK_BINDINGS", "TEXT_BINDINGS", "EditPage", "PickPage", "TextPage"]
 
 _BACK: list[BindingType] = [Binding("escape,q,ctrl+c", "dismiss", "Back", show=False, id="page.back")]
 
-_CSS = """
+TEXT_BINDINGS: list[BindingType] = [
+    *_BACK,
+    Binding("up,k", "scroll(-1)", "Up", show=False, id="page.up"),
+    Binding("down,j", "scroll(1)", "Down", show=False, id="page.down"),
+    Binding("pageup", "scroll(-15)", "Page up", show=False, id="page.page_up"),
+    Binding("pagedown,space", "scroll(15)", "Page down", show=False, id="page.page_down"),
+]
+PICK_BINDINGS: list[BindingType] = [Binding("escape,q,ctrl+c", "leave", "Back", show=False, id="pick.back")]
+EDIT_BINDINGS: list[BindingType] = [
+    Binding("ctrl+s", "keep", "Keep the changes", show=False, id="edit.keep", priority=True),
+    Binding("escape,ctrl+c", "leave", "Back", show=False, id="edit.back", priority=True),
+]
+
+PAGE_CSS = """
 {name} {{ align: center middle; background: $clew-background 80%; }}
 {name} .page {{ width: 90%; max-width: 100; height: auto; max-height: 90%; padding: 1 2; background: $clew-surface;
     border: none; border-left: outer $clew-accent; scrollbar-size-vertical: 1; }}
@@ -28,14 +41,8 @@ _CSS = """
 class TextPage(ModalScreen[None]):
     """A page of text. Its body is made for the width it gets."""
 
-    DEFAULT_CSS = _CSS.format(name="TextPage")
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *_BACK,
-        Binding("up,k", "scroll(-1)", "Up", show=False, id="page.up"),
-        Binding("down,j", "scroll(1)", "Down", show=False, id="page.down"),
-        Binding("pageup", "scroll(-15)", "Page up", show=False, id="page.page_up"),
-        Binding("pagedown,space", "scroll(15)", "Page down", show=False, id="page.page_down"),
-    ]
+    DEFAULT_CSS = PAGE_CSS.format(name="TextPage")
+    BINDINGS: ClassVar[list[BindingType]] = TEXT_BINDINGS
 
     def __init__(self, title: str, body: Callable[[int], Content]) -> None:
         super().__init__()
@@ -73,11 +80,11 @@ class TextPage(ModalScreen[None]):
 class PickPage(ModalScreen[str | None]):
     """A list to pick one from; returns its key, or None. More rows may come while it is open."""
 
-    DEFAULT_CSS = _CSS.format(name="PickPage") + (
+    DEFAULT_CSS = PAGE_CSS.format(name="PickPage") + (
         "PickPage .page-below { height: auto; color: $clew-dim; margin-top: 1; display: none; }"
         "PickPage .page-below.-told { display: block; }"
     )
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,ctrl+c", "leave", "Back", show=False, id="pick.back")]
+    BINDINGS: ClassVar[list[BindingType]] = PICK_BINDINGS
 
     def __init__(self, title: str, rows: tuple[tuple[str, Content], ...], *, below: str = "") -> None:
         super().__init__()
@@ -119,14 +126,11 @@ class EditPage(ModalScreen[str | None]):
     `below` is shown under it and stays as it is.
     """
 
-    DEFAULT_CSS = _CSS.format(name="EditPage") + (
+    DEFAULT_CSS = PAGE_CSS.format(name="EditPage") + (
         "EditPage TextArea { height: 16; max-height: 60vh; border: none; }"
         "EditPage .page-below { height: auto; margin-top: 1; }"
     )
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+s", "keep", "Keep the changes", show=False, id="edit.keep", priority=True),
-        Binding("escape,ctrl+c", "leave", "Back", show=False, id="edit.back", priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = EDIT_BINDINGS
 
     def __init__(self, title: str, text: str, below: Content | None = None) -> None:
         super().__init__()

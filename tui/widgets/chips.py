@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from tui.messages import Attachment, Text
 
-__all__ = ["LIMIT_CHARACTERS", "LIMIT_LINES", "covering", "label", "must_fold", "parts", "pasted", "whole"]
+__all__ = ["LIMIT_CHARACTERS", "LIMIT_LINES", "covering", "is_odd", "label", "must_fold", "parts", "pasted", "whole"]
 
 LIMIT_LINES = 12
 LIMIT_CHARACTERS = 2_000
@@ -30,6 +30,11 @@ def pasted(text: str) -> str:
     through as it was, and stays byte for byte.
     """
     return text if "\n" in text else text.replace("\r", "\n")
+
+
+def is_odd(text: str) -> bool:
+    """Return whether the editor cannot hold `text` as it is, however short."""
+    return _ODD.search(text) is not None
 
 
 def must_fold(text: str) -> bool:

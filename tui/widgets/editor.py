@@ -6,7 +6,6 @@ through `chips`; the text area below never sees a character it would change.
 
 from __future__ import annotations
 
-import itertools
 import time
 import unicodedata
 from collections.abc import Callable
@@ -17,14 +16,14 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import TextArea
-from textual.widgets.text_area import Edit, EditResult
 
 from tui.messages import Attachment, Text, UserMessage, clean
 from tui.widgets import chips
 from tui.widgets.burst import LULL, QUIET, Burst, Do, KeyKind, quiet, step
-from tui.widgets.field import TextField, span_at
+from tui.widgets.chip_field import ChipField
 from tui.widgets.keyboard import TypedBurst
 from tui.widgets.recall import PromptHistory
+from tui.widgets.vim import VimMode, VimState, press
 
 __all__ = ["EDITOR_BINDINGS", "Editor", "SendMode"]
 
@@ -63,6 +62,14 @@ EDITOR_BINDINGS: list[BindingType] = [
     _key("ctrl+k", "delete_to_end_of_line", "delete_line_end", "Delete to end of line"),
     _key("ctrl+z,ctrl+underscore", "undo", "undo", "Undo; brings a cleared draft back"),
     _key("ctrl+y", "redo", "redo", "Redo"),
+    _key("ctrl+g", "outside", "outside", "Open the draft, or the paste at the cursor, in $VISUAL or $EDITOR"),
+    _key("ctrl+r", "recall", "recall", "Search the earlier prompts"),
+    _key("ctrl+f", "cursor_right", "right_emacs", "Right"),
+    _key("ctrl+b", "cursor_left", "left_emacs", "Left"),
+    _key("ctrl+p", "older", "older_emacs", "Line up; at the top: earlier prompts"),
+    _key("ctrl+n", "newer", "newer_emacs", "Line down; at the bottom: later prompts"),
+    _key("alt+less_than_sign", "text_start", "text_start", "Start of the draft"),
+    _key("alt+greater_than_sign", "text_end", "text_end", "End of the draft"),
     _key("ctrl+x", "cut", "cut", "Cut"),
     _key("ctrl+v", "paste", "paste", "Paste what was cut or copied here"),
 ]
@@ -72,7 +79,7 @@ def _nobody(_event: events.Key) -> bool:
     return False
 
 
-class Editor(TextField, inherit_bindings=False):
+class Editor(ChipField, inherit_bindings=False):
     """A draft. Posts `Submitted` when it is sent and `Edited` when it changes."""
 
     BINDINGS: ClassVar[list[BindingType]] = EDITOR_BINDINGS
@@ -88,12 +95,34 @@ class Editor(TextField, inherit_bindings=False):
             self.mode: SendMode = mode
             super().__init__()
 
-    class Edited(Message):
-        """The draft is now this, whole."""
+    class OutsideWanted(Message):
+        """Open this in the person's editor. `chip` is the chip it stands for, empty for the draft itself."""
 
-        def __init__(self, typed: str, draft: str) -> None:
+        def __init__(self, text: str, chip: str) -> None:
+            self.text = text
+            self.chip = chip
+            super().__init__()
+
+    class RecallWanted(Message):
+        """Search the earlier prompts, beginning with the draft."""
+
+    class ModeChanged(Message):
+        """Vim's mode is now this."""
+
+        def __init__(self, mode: VimMode) -> None:
+            self.mode: VimMode = mode
+            super().__init__()
+
+    class SearchWanted(Message):
+        """Search the conversation."""
+
+    class Edited(Message):
+        """The draft is now this, whole; `before` is the line up to the cursor."""
+
+        def __init__(self, typed: str, draft: str, before: str) -> None:
             self.typed = typed
             self.draft = draft
+            self.before = before
             super().__init__()
 
     def __init__(self, *, clock: Callable[[], float] | None = None) -> None:
@@ -110,6 +139,8 @@ class Editor(TextField, inherit_bindings=False):
         self.gate: Callable[[events.Key], bool] = _nobody
         """Asked first for each key; True means it took it. For dialogs that share the keyboard."""
         self.recall = PromptHistory()
+        self.vim: VimState | None = None
+        """Vim's state, where its keys are wanted."""
         self._chips: dict[str, str] = {}
         self._burst = Burst()
         self._run_start = (0, 0)
@@ -117,23 +148,6 @@ class Editor(TextField, inherit_bindings=False):
         self._clock = clock
 
     # What others read and set.
-
-    @property
-    def draft(self) -> str:
-        """The draft, whole: pastes as they were."""
-        return chips.whole(self.text, self._chips)
-
-    def show_draft(self, text: str) -> None:
-        """Put a stored draft, an earlier prompt or a returned message in place of what stands here (undoable)."""
-        self.replace(self._standing(text), (0, 0), self.document.end, maintain_selection_offset=False)
-        self.move_cursor(self.document.end)
-
-    def give_back(self, texts: tuple[str, ...]) -> None:
-        """Put texts that were waiting before the draft; nothing is lost."""
-        own = self.text
-        joined = "\n".join([*(self._standing(text) for text in texts), *([own] if own else [])])
-        self.replace(joined, (0, 0), self.document.end, maintain_selection_offset=False)
-        self.move_cursor(self.document.end)
 
     def accept(self, draft: str) -> None:
         """Remember the draft, which was taken, and start afresh."""
@@ -155,6 +169,10 @@ class Editor(TextField, inherit_bindings=False):
 
     async def _on_key(self, event: events.Key) -> None:
         if self.gate(event):
+            event.stop()
+            event.prevent_default()
+            return
+        if self.vim is not None and self._vim_took(self.vim, event):
             event.stop()
             event.prevent_default()
             return
@@ -200,7 +218,58 @@ class Editor(TextField, inherit_bindings=False):
     def _type(self, text: str) -> None:
         self._replace_via_keyboard(text, *self.selection)
 
+    def _vim_took(self, state: VimState, event: events.Key) -> bool:
+        key = event.character if event.is_printable and event.character else event.key
+        before = self.text
+        step = press(state, key, before, self.index_of(self.cursor_location))
+        self.vim = step.state
+        if step.taken and step.text != before:
+            self._become(step.text)
+        if step.taken:
+            self.move_cursor(self.place_of(step.at))
+        if step.state.mode != state.mode:
+            self.history.checkpoint()
+            self.post_message(self.ModeChanged(step.state.mode))
+        match step.does:
+            case "undo":
+                self.action_undo()
+            case "redo":
+                self.action_redo()
+            case "search":
+                self.post_message(self.SearchWanted())
+            case "":
+                pass
+        return step.taken
+
+    def _become(self, text: str) -> None:
+        """Make the text this one by one small edit, so that undo goes back by what was done."""
+        old = self.text
+        most = min(len(old), len(text))
+        first = next((at for at in range(most) if old[at] != text[at]), most)
+        tail = next((n for n in range(most - first) if old[-1 - n] != text[-1 - n]), most - first)
+        place = self.place_of
+        self.history.checkpoint()
+        self.replace(text[first : len(text) - tail], place(first), place(len(old) - tail))
+        self.history.checkpoint()
+
     # Actions.
+
+    def action_outside(self) -> None:
+        """Ask for the person's own editor: for the paste at the cursor, else for the draft."""
+        word = self.chip_here()
+        self.post_message(self.OutsideWanted(self.chip_text(word) if word else self.text, word))
+
+    def action_recall(self) -> None:
+        """Ask for a search of the earlier prompts."""
+        self.post_message(self.RecallWanted())
+
+    def action_text_start(self) -> None:
+        """Go to the start of the draft."""
+        self.move_cursor((0, 0))
+
+    def action_text_end(self) -> None:
+        """Go to the end of the draft."""
+        self.move_cursor(self.document.end)
 
     def action_submit(self) -> None:
         """Send the draft; reached where another key than Enter is bound to it."""
@@ -241,8 +310,7 @@ class Editor(TextField, inherit_bindings=False):
             return
         if not self.text.strip():
             return
-        parts = chips.parts(self.text, self._chips)
-        content = tuple(_cleaned(part) for part in parts)
+        content = tuple(_cleaned(part) for part in self.parts())
         self.post_message(self.Submitted(UserMessage(content=content), self.text, mode))
 
     # Pastes and chips.
@@ -252,7 +320,7 @@ class Editor(TextField, inherit_bindings=False):
         event.prevent_default()
         at = event.time if self._clock is None else self._clock()
         self.history.checkpoint()
-        self._type(self._standing(chips.pasted(event.text)))
+        self._type(self.standing(chips.pasted(event.text)))
         self.history.checkpoint()
         self._burst = Burst(last=at, pasted=True)
 
@@ -273,43 +341,17 @@ class Editor(TextField, inherit_bindings=False):
         self._type(text)
         run = chips.whole(self.get_text_range(self._run_start, self.cursor_location), self._chips)
         if chips.must_fold(run):
-            self.replace(self._standing(run), self._run_start, self.cursor_location, maintain_selection_offset=False)
+            self.replace(self.standing(run), self._run_start, self.cursor_location, maintain_selection_offset=False)
         self._burst = Burst(last=at, newlines=state.newlines or "\n" in text, carriage=carriage, lull=LULL)
 
     def _run_goes_on(self, before: Burst, at: float) -> bool:
         return at - before.last < before.lull and self._run_start <= self.cursor_location
 
-    def _standing(self, text: str) -> str:
-        """Return what stands for `text` in the editor: itself, or a chip."""
-        if not chips.must_fold(text):
-            return text
-        words = (chips.label(text, number) for number in itertools.count(1))
-        word = next(word for word in words if self._chips.get(word, text) == text)
-        self._chips = {**self._chips, word: text}
-        return word
-
-    def unit(self, line: str, column: int) -> tuple[int, int]:
-        """Return what the cursor steps over as one: a chip, or a grapheme."""
-        return chips.covering(line, column, self._chips, inside=False) or span_at(line, column)
-
-    def edit(self, edit: Edit) -> EditResult:
-        """Make an edit; one that would cut a chip takes the chip whole, one inside it goes behind it."""
-        top, bottom = edit.top, edit.bottom
-        start = chips.covering(self.document[top[0]], top[1], self._chips)
-        end = chips.covering(self.document[bottom[0]], bottom[1], self._chips)
-        if top == bottom and start is not None:
-            top = bottom = (top[0], start[1])
-        else:
-            top = top if start is None else (top[0], start[0])
-            bottom = bottom if end is None else (bottom[0], end[1])
-        if (top, bottom) != (edit.top, edit.bottom):
-            edit = Edit(edit.text, top, bottom, edit.maintain_selection_offset)
-        return super().edit(edit)
-
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         """Tell who saves drafts."""
         event.stop()
-        self.post_message(self.Edited(self.text, self.draft))
+        row, column = self.cursor_location
+        self.post_message(self.Edited(self.text, self.draft, self.document[row][:column]))
 
 
 def _joins(character: str | None) -> bool:

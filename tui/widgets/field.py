@@ -66,6 +66,19 @@ class TextField(TextArea, inherit_bindings=False):
         """Return a line to be drawn: as many characters as are there."""
         return _Line(drawable(self.document.get_line(line_index)), end="", no_wrap=True)
 
+    def index_of(self, location: Location) -> int:
+        """Return how many characters of the text are before a place."""
+        row, column = location
+        return sum(len(self.document[at]) + 1 for at in range(row)) + column
+
+    def place_of(self, index: int) -> Location:
+        """Return the place with so many characters of the text before it."""
+        row = 0
+        while row + 1 < self.document.line_count and index > len(self.document[row]):
+            index -= len(self.document[row]) + 1
+            row += 1
+        return row, min(index, len(self.document[row]))
+
     def unit(self, line: str, column: int) -> tuple[int, int]:
         """Return what the cursor steps over as one: the grapheme at `column`."""
         return span_at(line, column)

@@ -13,6 +13,8 @@ class Glyphs(msgspec.Struct, frozen=True):
     """Marks one cell wide, but for the spinner's frames, which are one cell each."""
 
     prompt: str
+    normal: str
+    """The prompt in Vim's normal mode."""
     spinner: str
     still: str
     dot: str
@@ -26,6 +28,7 @@ class Glyphs(msgspec.Struct, frozen=True):
 
 UNICODE = Glyphs(
     prompt="❯",
+    normal="❮",
     spinner="⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏",
     still="●",
     dot="·",
@@ -38,6 +41,7 @@ UNICODE = Glyphs(
 )
 ASCII = Glyphs(
     prompt=">",
+    normal="<",
     spinner="|/-\\",
     still="*",
     dot="-",

@@ -7,10 +7,42 @@ from collections.abc import Sequence
 from textual.content import Content
 from textual.widget import Widget
 
-__all__ = ["Hint", "KeyHints", "hint_row"]
+__all__ = ["Hint", "KeyHints", "hint_row", "key_name"]
 
 Hint = tuple[str, str]
 """The key as a person reads it, and what it does."""
+
+
+_NAMES = {
+    "ctrl": "Ctrl",
+    "alt": "Alt",
+    "shift": "Shift",
+    "escape": "Esc",
+    "enter": "Enter",
+    "pageup": "PgUp",
+    "pagedown": "PgDn",
+    "up": "Up",
+    "down": "Down",
+    "left": "Left",
+    "right": "Right",
+    "home": "Home",
+    "end": "End",
+    "backspace": "Backspace",
+    "delete": "Delete",
+    "tab": "Tab",
+    "underscore": "_",
+    "question_mark": "?",
+}
+
+
+def key_name(keys: str) -> str:
+    """Return keys as a person reads them: `ctrl+j,alt+enter` is `Ctrl+J or Alt+Enter`."""
+    return " or ".join("+".join(map(_part_name, key.strip().split("+"))) for key in keys.split(","))
+
+
+def _part_name(part: str) -> str:
+    single = len(part) == 1 or part[1:].isdigit()  # a letter, or a function key
+    return _NAMES.get(part, part.upper() if single else part)
 
 
 def hint_row(hints: Sequence[Hint], width: int) -> Content:

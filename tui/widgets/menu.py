@@ -55,9 +55,11 @@ class PickMenu(Static):
         super().__init__("", id="menu", markup=False)
         self._choices: tuple[Choice, ...] = ()
         self._at = 0
+        self._completes = False
 
-    def offer(self, choices: tuple[Choice, ...]) -> None:
-        """Show these; an empty tuple hides the menu."""
+    def offer(self, choices: tuple[Choice, ...], *, completes: bool = False) -> None:
+        """Show these; an empty tuple hides the menu. `completes`: Enter puts one into the draft instead of sending."""
+        self._completes = completes
         self._at = self._at if choices == self._choices else 0
         self._choices = choices
         self.set_class(bool(choices), "-open")
@@ -66,18 +68,22 @@ class PickMenu(Static):
     @property
     def chosen(self) -> str:
         """What sending an unfinished word means; empty where the menu is not open."""
-        return self._choices[self._at][0] if self._choices else ""
+        return self._choices[self._at][0] if self._choices and not self._completes else ""
 
     def take(self, event: events.Key) -> bool:
-        """Return whether the key was for the menu: up, down, Tab."""
+        """Return whether the key was for the menu: up, down, Tab; Enter and Esc while a word is completed."""
         if not self._choices:
             return False
         match event.key:
-            case "up" | "down":
-                step = 1 if event.key == "down" else -1
+            case "up" | "down" | "ctrl+p" | "ctrl+n":
+                step = 1 if event.key in ("down", "ctrl+n") else -1
                 self._at = (self._at + step) % len(self._choices)
                 self.update(menu_rows(self._choices, self._at))
+            case "escape" if self._completes:
+                self.offer(())
             case "tab":
+                self.post_message(self.Picked(self._choices[self._at][0]))
+            case "enter" if self._completes:
                 self.post_message(self.Picked(self._choices[self._at][0]))
             case _:
                 return False

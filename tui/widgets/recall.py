@@ -25,6 +25,8 @@ class PromptHistory(msgspec.Struct, frozen=True):
     items: tuple[str, ...] = ()
     at: int = 0
     draft: str = ""
+    prefix: str = ""
+    """With how an earlier prompt must begin: the draft that was there, if any begins so."""
 
     @classmethod
     def of(cls, items: tuple[str, ...]) -> PromptHistory:
@@ -32,18 +34,25 @@ class PromptHistory(msgspec.Struct, frozen=True):
         return cls(items=items, at=len(items))
 
     def older(self, shown: str) -> tuple[PromptHistory, str | None]:
-        """Return one step back and the text to show; None where there is none. `shown` is the editor's text."""
-        if self.at == 0:
+        """Return one step back and the text to show; None where there is none. `shown` is the editor's text.
+
+        Where earlier prompts begin with the draft, only those are stepped through.
+        """
+        draft, prefix = (shown, self._prefix(shown)) if self.at == len(self.items) else (self.draft, self.prefix)
+        at = next((at for at in range(self.at - 1, -1, -1) if self.items[at].startswith(prefix)), None)
+        if at is None:
             return self, None
-        draft = shown if self.at == len(self.items) else self.draft
-        moved = msgspec.structs.replace(self, at=self.at - 1, draft=draft)
-        return moved, self.items[moved.at]
+        return msgspec.structs.replace(self, at=at, draft=draft, prefix=prefix), self.items[at]
+
+    def _prefix(self, shown: str) -> str:
+        return shown if any(item.startswith(shown) and item != shown for item in self.items) else ""
 
     def newer(self) -> tuple[PromptHistory, str | None]:
         """Return one step forward and the text to show; past the newest it is the draft again."""
         if self.at >= len(self.items):
             return self, None
-        moved = msgspec.structs.replace(self, at=self.at + 1)
+        fits = (at for at in range(self.at + 1, len(self.items)) if self.items[at].startswith(self.prefix))
+        moved = msgspec.structs.replace(self, at=next(fits, len(self.items)))
         return moved, self.draft if moved.at == len(self.items) else self.items[moved.at]
 
     def sent(self, text: str) -> PromptHistory:

@@ -467,7 +467,9 @@ def _spent(body: Checkpoint | BranchSummary) -> str:
     return f"{took}, summary {short_count(spent)} in, {short_count(body.usage.output)} out"
 
 
-def _prompt(entry_id: str, body: Prompt, level: Level) -> PromptBlock | NoteBlock:
+def _prompt(entry_id: str, body: Prompt, level: Level) -> PromptBlock | NoteBlock | ToolBlock:
+    if body.origin == "shell":
+        return _shell(entry_id, body, level)
     if body.origin == "continuation":
         return NoteBlock(entry_id, note_in(_words(body.message)), level, delivered=True)
     return PromptBlock(
@@ -479,6 +481,14 @@ def _prompt(entry_id: str, body: Prompt, level: Level) -> PromptBlock | NoteBloc
         body.excluded,
         tuple(_extra(part) for part in body.message.content if not isinstance(part, Text)),
     )
+
+
+def _shell(entry_id: str, body: Prompt, level: Level) -> ToolBlock:
+    """Return a command the person ran, in the shape of a tool."""
+    output = "\n".join(part.text for part in body.message.content if isinstance(part, Attachment))
+    name = "!! not sent" if body.excluded else "!"
+    arguments: dict[str, Json] = {"command": _words(body.message)}
+    return ToolBlock(entry_id, entry_id, name, arguments, level, state="ok", output=output)
 
 
 def _words(message: UserMessage) -> str:

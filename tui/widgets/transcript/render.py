@@ -325,7 +325,7 @@ def _tool_gutter(block: ToolBlock, look: Look) -> tuple[Segment, ...]:
 
 def _tail_first(block: ToolBlock) -> bool:
     """Of a command's output the end matters, of all else the beginning."""
-    return block.name == "bash" or block.state in ("running", "waiting")
+    return block.name in ("bash", "!", "!! not sent") or block.state in ("running", "waiting")
 
 
 def _tool_body(block: ToolBlock, width: int, look: Look, *, folded: bool, progress: str) -> tuple[list[Row], int]:
