@@ -18,12 +18,13 @@ import msgspec
 from textual import on
 
 from tui.messages import Text, UserMessage
+from tui.plain import plain_text
 from tui.screens.composer import Composer
+from tui.screens.dressing import DressedApp
 from tui.screens.link import SessionLink
 from tui.screens.look import look_of
 from tui.screens.main import MainScreen
 from tui.screens.options import AppOptions
-from tui.screens.outside import OutsideApp
 from tui.widgets.editor import Editor
 from tui.widgets.keyboard import TerminalDriver
 from tui.widgets.offer import Offer
@@ -47,7 +48,7 @@ _KEYS_FIRST = 0.06
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
-class ClewApp(OutsideApp, inherit_bindings=False):
+class ClewApp(DressedApp, inherit_bindings=False):
     """The front end for a person. Returns the exit status."""
 
     ENABLE_COMMAND_PALETTE = False
@@ -120,6 +121,8 @@ class ClewApp(OutsideApp, inherit_bindings=False):
             self.main.editor.recall = read_history(self.options.history)
         for notice in self._notices:
             self.main.note(notice)
+        self.watch_theme_files()
+        self.main.composer.arguments = {"theme": self.known_themes}
         self.run_worker(self._hold_sessions(), name="session", exclusive=True, exit_on_error=True)
 
     async def _hold_sessions(self) -> None:
@@ -262,8 +265,9 @@ class ClewApp(OutsideApp, inherit_bindings=False):
         powers = Powers(
             renew=lambda: self._switch("new"),
             take_over=lambda: self._switch("id", self.session_id, held="take", arrives=True),
-            themes=self._theme_names(),
-            use_theme=self._use_theme,
+            theme=self.theme,
+            themes=self.known_themes,
+            use_theme=self.use_theme,
             read=self._read,
             pick=self._pick,
             find=self._find,
@@ -301,18 +305,6 @@ class ClewApp(OutsideApp, inherit_bindings=False):
         if self._scope is not None:
             self._scope.cancel()
 
-    def _theme_names(self) -> tuple[str, ...]:
-        return tuple(sorted({path.stem for folder in self.options.theme_folders for path in folder.glob("*.toml")}))
-
-    def _use_theme(self, name: str) -> str:
-        found, theme, notice = choose_theme(name, self.options.theme_folders, self.theme)
-        if not notice:
-            self.register_theme(theme.textual(found))
-            self.theme = found
-            self.ansi_color = theme.ansi or None
-            self.main.feed.restyle(theme.styles())
-        return notice or f"The theme is {found}"
-
     def _signalled(self, number: int) -> None:
         self._status = 128 + number
         self.leave()
@@ -336,12 +328,20 @@ def run_app(options: AppOptions) -> int:
     """
     app = ClewApp(options)
     status = app.run()
+    _show_printed()
     if app.session_id:
         words = "Not all of this session could be saved. Go on from what was with" if app.unsaved else "Continue with"
         sys.stderr.write(f"{words}: clew -r {one_line(app.session_id, 80)}\n")
     if app.failure is not None:
         raise app.failure
     return status if status is not None else app.return_code or 0
+
+
+def _show_printed() -> None:
+    """Show what others printed while the screen was open; it would have torn the picture."""
+    text = TerminalDriver.printed.text() if TerminalDriver.printed is not None else ""
+    if text.strip():
+        sys.stderr.write(f"Printed by other code while the screen was open:\n{plain_text(text.rstrip())}\n")
 
 
 def _first(errors: BaseExceptionGroup[Exception]) -> str:

@@ -17,7 +17,7 @@ from tui.settings import KEYS
 
 __all__ = ["COMMANDS", "RESERVED", "Arguments", "CommandArguments", "UsageError", "help_text", "parse", "version_text"]
 
-Command: TypeAlias = Literal["sessions", "log", "export", "import", "info", "doctor", "models"]
+Command: TypeAlias = Literal["sessions", "log", "export", "import", "info", "doctor", "models", "reset-terminal"]
 COMMANDS: Mapping[str, str] = {
     "sessions": "list the sessions of this directory; trash ID, restore ID, purge [ID]",
     "log": "print every entry of a session, one JSON object a line",
@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, str] = {
     "info": "how full a session's context is, its thresholds and handoffs",
     "doctor": "check the sessions of this directory, or one; --rebuild writes a clean copy beside a damaged file",
     "models": "list the models that can be used",
+    "reset-terminal": "set back what a killed clew left switched on",
 }
 RESERVED = ("run",)
 """Words kept for commands that come later."""

@@ -72,6 +72,10 @@ def _run(argv: Sequence[str]) -> int:
 
 
 def _command(asked: CommandArguments) -> int:
+    if asked.name == "reset-terminal":
+        from tui.console.reset import reset_terminal
+
+        return reset_terminal()
     from tui.console.commands import CommandCall, run_command
 
     own, cwd = places(os.environ), _directory(asked.cwd)

@@ -38,6 +38,8 @@ class Powers(msgspec.Struct, frozen=True):
     """Start a new session."""
     take_over: Callable[[], None]
     """Write the session that is followed here."""
+    theme: str
+    """The theme in force."""
     themes: tuple[str, ...]
     use_theme: Callable[[str], str]
     """Switch the theme; returns what to say."""
@@ -145,11 +147,16 @@ def _theme(screen: MainScreen, rest: str, powers: Powers) -> None:
         screen.note(powers.use_theme(rest))
         return
 
-    def picked(name: str | None) -> None:
-        if name is not None:
-            screen.note(powers.use_theme(name))
+    before = powers.theme
 
-    powers.pick(PickPage("Themes", tuple((name, Content(name)) for name in powers.themes)), picked)
+    def picked(name: str | None) -> None:
+        said = powers.use_theme(before if name is None else name)
+        if name is not None:
+            screen.note(said)
+
+    lines = [(name, Content(name + ("  now" if name == before else "")), name) for name in powers.themes]
+    below = 'Each is shown as it is marked; Enter keeps it until you leave. To stay: theme = "NAME" in settings.toml.'
+    powers.find(FilterPage("Themes", lines, below=below, tried=powers.use_theme), picked)
 
 
 def _model(screen: MainScreen, rest: str, powers: Powers) -> None:

@@ -56,7 +56,7 @@ class FilterPage(ModalScreen[str | None]):
         lines: Sequence[Line],
         *,
         below: str = "",
-        tried: Callable[[str], None] | None = None,
+        tried: Callable[[str], object] | None = None,
         query: str = "",
     ) -> None:
         super().__init__()

@@ -52,6 +52,7 @@ from tui.widgets.status import StatusLine
 if TYPE_CHECKING:
     from tui.screens.feed import TranscriptFeed
     from tui.screens.reading import ReadingBars
+    from tui.widgets.theme import TranscriptTheme
     from tui.widgets.transcript.transcript import Transcript
 
 __all__ = ["SCREEN_BINDINGS", "MainScreen"]
@@ -127,6 +128,12 @@ class SessionView(EarlyKeysScreen):
             self._feed = TranscriptFeed(self.look)
             self.mount(self._feed.transcript, after=self.query_one(StartView))
         return self._feed
+
+    def restyle(self, styles: TranscriptTheme) -> None:
+        """Paint the conversation in another theme, now or when there is one."""
+        self.look = msgspec.structs.replace(self.look, transcript=styles)
+        if self._feed is not None:
+            self._feed.restyle(styles)
 
     def on_resize(self, event: events.Resize) -> None:
         """Leave an empty row above the status line where there is room for it, and the question its share."""

@@ -9,18 +9,23 @@ parser has no public one.
 from __future__ import annotations
 
 import codecs
+import math
 import os
 import re
 import selectors
-from collections.abc import Iterator
-from typing import Literal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import ClassVar, Literal, TextIO
 
 import msgspec
 from textual import events
 from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 
-__all__ = ["Piece", "Splitter", "TerminalDriver", "TypedBurst"]
+from tui.widgets.printed import Printed
+
+__all__ = ["PHANTOM", "Piece", "Splitter", "TerminalDriver", "TerminalShade", "TypedBurst", "is_dark"]
 
 _START, _END = "\x1b[200~", "\x1b[201~"
 _RUN = re.compile(r"[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]{24,}")
@@ -29,8 +34,21 @@ _EVENT_TYPE = re.compile(r"(\x1b\[[\d:]*;\d+):(\d)((?:;[\d:]*)?[u~A-S])")
 _READ = 65_536
 _OPEN = re.compile(r"\x1b(?:\[[^\x1b@-~]*|O|[\]PX^_][^\x07\x1b]*|[^\x1b@-~]*)\Z")
 """Keys that end within a sequence: what comes next belongs to it."""
+# What a terminal answers when it is asked: colours, strings, device attributes, modes, a cursor's or window's place.
+_REPLY = re.compile(
+    r"\x1b\][0-9]{1,4};[^\x07\x1b]{0,400}(?:\x07|\x1b\\)|\x1bP[0-9>!][^\x07\x1b]{0,400}\x1b\\"
+    r"|\x1b\[[?>=][0-9;]*[cn]|\x1b\[(?:[2-9]|[0-9]{2,});[0-9]+R|\x1b\[[0-9]+;[0-9]+;[0-9]+t"
+)
+_REPLY_BEGUN = re.compile(r"\x1b(?:\][0-9]{1,4}(?:;[^\x07\x1b]{0,400}\x1b?)?|P[0-9>!][^\x07\x1b]{0,400}\x1b?)\Z")
+_BACKGROUND = re.compile(r"\x1b\]11;rgba?:([0-9a-fA-F]{2,4})/([0-9a-fA-F]{2,4})/([0-9a-fA-F]{2,4})")
+_SHADE = re.compile(r"\x1b\[\?997;([12])n")
+_MOUSE = re.compile(r"\x1b\[<[0-9]+;[0-9]+;[0-9]+[Mm]\x1b?\Z")
+PHANTOM = 0.3
+"""Seconds after the mouse's last word in which a lone ESC is no key: some terminals send one when it leaves."""
 _TICK = 0.1
 """Seconds for which the beginning of a sequence is held back; longer pauses than that are Esc and a key."""
+_MUTE = ("", "dumb", "linux")
+"""Terminals that would print a question instead of answering it."""
 _PATIENCE = 20
 """Ticks without a byte after which a paste that never ended is taken as it is."""
 
@@ -39,17 +57,27 @@ class TypedBurst(events.Paste):
     """Text that came as keys, faster than anybody types."""
 
 
-class Piece(msgspec.Struct, frozen=True):
-    """Part of the input: `keys` go to the parser; the others are whole."""
+class TerminalShade(events.Event):
+    """The terminal says whether it is dark."""
 
-    kind: Literal["keys", "paste", "burst", "escape"]
+    def __init__(self, *, dark: bool) -> None:
+        self.dark = dark
+        super().__init__()
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """Part of the input: `keys` go to the parser; the others are whole. A `reply` is the terminal's own, no text."""
+
+    kind: Literal["keys", "paste", "burst", "escape", "reply"]
     text: str
 
 
 class Splitter:
     """Cuts input into pieces, however it is cut into reads. The content of a paste cannot end it early twice."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._mouse_at = -math.inf
         self._paste: list[str] | None = None
         self._held = ""
         self._open = False
@@ -78,9 +106,12 @@ class Splitter:
             text, self._paste, self._held = "".join(self._paste) + self._held, None, ""
             return [Piece("paste", text)]
         held, self._held = self._held, ""
+        if _REPLY_BEGUN.fullmatch(held):
+            return []  # half a reply is no text either
         self._open = len(held) > 1
         if held == "\x1b":
-            return [Piece("escape", held)]
+            phantom = self._clock() - self._mouse_at < PHANTOM
+            return [] if phantom else [Piece("escape", held)]
         return [Piece("keys", held)] if held else []
 
     def _in_paste(self, text: str, pieces: list[Piece]) -> str:
@@ -101,8 +132,17 @@ class Splitter:
             self._paste = []
         else:
             kept = _tail(before, _START)
+            begun = _REPLY_BEGUN.search(before)
+            kept = max(kept, len(before) - begun.start()) if begun is not None else kept
             before, self._held = before[: len(before) - kept], before[len(before) - kept :]
-        pieces += self._runs(before)
+        if before and _MOUSE.search(before) is not None:
+            self._mouse_at = self._clock()
+        at = 0
+        for reply in _REPLY.finditer(before):
+            pieces += self._runs(before[at : reply.start()])
+            pieces.append(Piece("reply", reply.group()))
+            at = reply.end()
+        pieces += self._runs(before[at:])
         return rest
 
     def _runs(self, text: str) -> Iterator[Piece]:
@@ -122,6 +162,18 @@ class Splitter:
             self._open = _OPEN.search(text, at) is not None
         elif text:
             self._open = False
+
+
+def is_dark(reply: str) -> bool | None:
+    """Return what a reply says of the terminal's background; None where it says nothing of it."""
+    shade = _SHADE.fullmatch(reply)
+    if shade is not None:
+        return shade[1] == "1"
+    found = _BACKGROUND.match(reply)
+    if found is None:
+        return None
+    red, green, blue = (int(part, 16) / (16 ** len(part) - 1) for part in found.groups())
+    return 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
 
 
 def _tail(text: str, marker: str) -> int:
@@ -146,16 +198,42 @@ class TerminalDriver(LinuxDriver):
     """Reads the terminal in large pieces; bytes that are no UTF-8 become U+FFFD instead of an error."""
 
     _ended = False
+    _screen: TextIO | None = None
+    printed: ClassVar[Printed | None] = None
+    """What others printed while a driver had the terminal."""
 
     def start_application_mode(self) -> None:
         """Take the terminal over."""
         self._ended = False
+        if self._screen is None:
+            # A way to the terminal of the driver's own: all other ways lead into a file from here on.
+            encoding = getattr(sys.__stderr__, "encoding", None) or "utf-8"
+            self._file = self._screen = os.fdopen(os.dup(2), "w", encoding=encoding, errors="replace")
+        if TerminalDriver.printed is None:
+            TerminalDriver.printed = Printed()
+        TerminalDriver.printed.begin()
         super().start_application_mode()
+        if os.environ.get("TERM", "") not in _MUTE:
+            self.write("\x1b[?2031h\x1b]11;?\x07")
 
     def stop_application_mode(self) -> None:
         """Give the terminal back."""
+        if os.environ.get("TERM", "") not in _MUTE:
+            self.write("\x1b[?2031l")
         super().stop_application_mode()
         self._ended = True
+
+    def close(self) -> None:
+        """Write what is left; then others may print again."""
+        super().close()
+        if TerminalDriver.printed is not None:
+            TerminalDriver.printed.end()
+
+    def _get_terminal_size(self) -> tuple[int, int]:
+        try:
+            return os.get_terminal_size(self.fileno)
+        except OSError:
+            return 80, 25
 
     def write(self, data: str) -> None:
         """Write to the terminal; nothing while another program has it."""
@@ -198,5 +276,9 @@ class TerminalDriver(LinuxDriver):
                     self.process_message(TypedBurst(piece.text))
                 case "escape":
                     self.process_message(events.Key("escape", "\x1b"))
+                case "reply":
+                    dark = is_dark(piece.text)
+                    if dark is not None:
+                        self.process_message(TerminalShade(dark=dark))
         for event in parser.tick():
             self.process_message(event)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -17,9 +18,23 @@ from textual.theme import Theme
 
 from tui.widgets.theme import ThemeError, TranscriptTheme
 
-__all__ = ["DEFAULT_NAME", "TERMINAL_NAME", "Chrome", "ThemeFile", "choose_theme", "fallback_name", "read_theme"]
+__all__ = [
+    "DEFAULT_NAME",
+    "LIGHT_NAME",
+    "TERMINAL_NAME",
+    "Chrome",
+    "ThemeFile",
+    "broken_themes",
+    "choose_theme",
+    "fallback_name",
+    "read_theme",
+    "stamps",
+    "theme_names",
+]
 
 DEFAULT_NAME = "clew-dark"
+LIGHT_NAME = "clew-light"
+"""Taken in its place where the terminal says that it is light."""
 TERMINAL_NAME = "terminal"
 """The theme that uses the terminal's own 16 colours; taken without being asked where there are no more."""
 
@@ -166,3 +181,30 @@ def fallback_name(environ: Mapping[str, str]) -> str:
     term = environ.get("TERM", "")
     many = ("256", "direct", "kitty", "ghostty", "alacritty", "wezterm", "foot", "tmux")
     return DEFAULT_NAME if any(word in term for word in many) else TERMINAL_NAME
+
+
+def theme_names(folders: Sequence[Path]) -> tuple[str, ...]:
+    """Return the names of all theme files, each once, in order."""
+    return tuple(sorted({path.stem for folder in folders for path in folder.glob("*.toml")}))
+
+
+def broken_themes(folders: Sequence[Path]) -> str:
+    """Return one sentence about every file that is no theme; empty where all are."""
+    faults: list[str] = []
+    for path in sorted(path for folder in folders for path in folder.glob("*.toml")):
+        try:
+            read_theme(path)
+        except ThemeError as error:
+            faults.append(str(error).removeprefix("the theme "))
+    if not faults:
+        return ""
+    return f"{len(faults)} {'theme' if len(faults) == 1 else 'themes'} left out: {'; '.join(faults)}"
+
+
+def stamps(folders: Sequence[Path]) -> tuple[tuple[str, int], ...]:
+    """Return each theme's name with the time its file changed, to be compared."""
+    found: list[tuple[str, int]] = []
+    for path in (path for folder in folders for path in folder.glob("*.toml")):
+        with suppress(OSError):  # gone between the two looks
+            found.append((path.stem, path.stat().st_mtime_ns))
+    return tuple(sorted(found))

@@ -1,0 +1,69 @@
+"""How the app is dressed: the theme in force, the terminal's own light and dark, theme files that change."""
+
+from __future__ import annotations
+
+from textual.timer import Timer
+
+from tui.screens.main import MainScreen
+from tui.screens.options import AppOptions
+from tui.screens.outside import OutsideApp
+from tui.widgets.keyboard import TerminalShade
+from tui.widgets.themes import DEFAULT_NAME, LIGHT_NAME, broken_themes, choose_theme, stamps, theme_names
+
+__all__ = ["DressedApp"]
+
+_LOOK_EVERY = 2.0
+"""Seconds between looks at the person's theme files."""
+
+
+class DressedApp(OutsideApp, inherit_bindings=False):
+    """An app whose theme follows what a person and the terminal want."""
+
+    options: AppOptions
+    main: MainScreen
+    _theme_timer: Timer | None = None
+    _stamps: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def known_themes(self) -> tuple[str, ...]:
+        """The names of all themes, the person's own too."""
+        return theme_names(self.options.theme_folders)
+
+    def use_theme(self, name: str) -> str:
+        """Switch to a theme; return what to say."""
+        found, theme, notice = choose_theme(name, self.options.theme_folders, self.theme)
+        if not notice:
+            self.register_theme(theme.textual(found))
+            if self.theme == found:
+                self.refresh_css(animate=False)  # the same name with other colours
+            self.theme = found
+            self.ansi_color = theme.ansi or None
+            self.main.restyle(theme.styles())
+        return notice or f"The theme is {found}"
+
+    def on_terminal_shade(self, event: TerminalShade) -> None:
+        """Follow the terminal, where no theme was asked for."""
+        wanted = DEFAULT_NAME if event.dark else LIGHT_NAME
+        if not self.options.theme and self.theme in (DEFAULT_NAME, LIGHT_NAME) and self.theme != wanted:
+            self.use_theme(wanted)
+
+    def watch_theme_files(self) -> None:
+        """Say in one notice which of the person's themes cannot be used, and look for changes from now on."""
+        own = self.options.theme_folders[1:]
+        if not any(folder.is_dir() for folder in own):
+            return
+        notice = broken_themes(own)
+        if notice:
+            self.say(notice)
+        self._stamps = stamps(own)
+        self._theme_timer = self.set_interval(_LOOK_EVERY, self._look_at_themes, name="themes")
+
+    def _look_at_themes(self) -> None:
+        own = self.options.theme_folders[1:]
+        now = stamps(own)
+        if now == self._stamps:
+            return
+        changed = {name for name, _ in set(now) ^ set(self._stamps)}
+        self._stamps = now
+        said = self.use_theme(self.theme) if self.theme in changed else ""
+        self.say(broken_themes(own) or said)
