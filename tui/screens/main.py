@@ -129,12 +129,6 @@ class SessionView(EarlyKeysScreen):
             self.mount(self._feed.transcript, after=self.query_one(StartView))
         return self._feed
 
-    def restyle(self, styles: TranscriptTheme) -> None:
-        """Paint the conversation in another theme, now or when there is one."""
-        self.look = msgspec.structs.replace(self.look, transcript=styles)
-        if self._feed is not None:
-            self._feed.restyle(styles)
-
     def on_resize(self, event: events.Resize) -> None:
         """Leave an empty row above the status line where there is room for it, and the question its share."""
         self.query_one(StatusLine).set_class(event.size.height < _ROOMY, "-tight")
@@ -336,6 +330,12 @@ class MainScreen(SessionView):
             self._reading = ReadingBars(self)
             self.mount(self._reading, before=self.composer)
         return self._reading
+
+    def restyle(self, styles: TranscriptTheme) -> None:
+        """Paint the conversation in another theme, now or when there is one."""
+        self.look = msgspec.structs.replace(self.look, transcript=styles)
+        if self._feed is not None:
+            self._feed.restyle(styles)
 
     def action_step(self, way: Literal["older", "newer"]) -> None:
         """Go to the prompt before or after; the keyboard stays where it is."""
