@@ -25,7 +25,6 @@ from tui.screens.link import SessionLink
 from tui.screens.look import look_of
 from tui.screens.main import MainScreen
 from tui.screens.options import AppOptions
-from tui.widgets.editor import Editor
 from tui.widgets.keyboard import TerminalDriver
 from tui.widgets.offer import Offer
 from tui.widgets.recall import read_history
@@ -238,25 +237,6 @@ class ClewApp(DressedApp, inherit_bindings=False):
     async def action_quit(self) -> None:
         """Leave, as Textual calls it."""
         self.leave()
-
-    @on(Editor.OutsideWanted)
-    def _edit_outside(self, event: Editor.OutsideWanted) -> None:
-        async def edit() -> None:
-            text = await self.edit(event.text)
-            if text is not None:
-                self.main.composer.edited_outside(event.text, text, event.chip)
-
-        self.run_worker(edit(), group="outside", exclusive=True)
-
-    @on(Editor.RecallWanted)
-    def _recall(self) -> None:
-        from tui.screens.recalling import recall_page
-
-        def picked(text: str | None) -> None:
-            if text is not None:
-                self.main.editor.show_draft(text)
-
-        self.push_screen(recall_page(self.main.editor.recall.items, self.main.editor.text), picked)
 
     @on(Composer.CommandTyped)
     def _command(self, event: Composer.CommandTyped) -> None:

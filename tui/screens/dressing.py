@@ -1,12 +1,17 @@
-"""How the app is dressed: the theme in force, the terminal's own light and dark, theme files that change."""
+"""How the app is dressed: the theme in force, the terminal's own light and dark, theme files that change.
+
+And what the editor asks of an app: the person's own editor, and the list of earlier prompts.
+"""
 
 from __future__ import annotations
 
+from textual import on
 from textual.timer import Timer
 
 from tui.screens.main import MainScreen
 from tui.screens.options import AppOptions
 from tui.screens.outside import OutsideApp
+from tui.widgets.editor import Editor
 from tui.widgets.keyboard import TerminalShade
 from tui.widgets.themes import DEFAULT_NAME, LIGHT_NAME, broken_themes, choose_theme, stamps, theme_names
 
@@ -67,3 +72,22 @@ class DressedApp(OutsideApp, inherit_bindings=False):
         self._stamps = now
         said = self.use_theme(self.theme) if self.theme in changed else ""
         self.say(broken_themes(own) or said)
+
+    @on(Editor.OutsideWanted)
+    def _edit_outside(self, event: Editor.OutsideWanted) -> None:
+        async def edit() -> None:
+            text = await self.edit(event.text)
+            if text is not None:
+                self.main.composer.edited_outside(event.text, text, event.chip)
+
+        self.run_worker(edit(), group="outside", exclusive=True)
+
+    @on(Editor.RecallWanted)
+    def _recall(self) -> None:
+        from tui.screens.recalling import recall_page
+
+        def picked(text: str | None) -> None:
+            if text is not None:
+                self.main.editor.show_draft(text)
+
+        self.push_screen(recall_page(self.main.editor.recall.items, self.main.editor.text), picked)
