@@ -65,6 +65,9 @@ def wired(tmp_path: Path, provider: Provider, protocol: str = "openai-chat", **m
     if protocol == "anthropic":
         choice = ModelChoice(provider="anthropic", model="claude-scripted", base_url=provider.base_url, window=window)
         given = msgspec.structs.replace(given, choice=choice)
+    if protocol == "openai-responses":
+        choice = ModelChoice(protocol, "scripted", f"{provider.base_url}/v1", window)
+        given = msgspec.structs.replace(given, choice=choice)
     return given
 
 
@@ -84,7 +87,7 @@ def strings(value: Any) -> Iterator[str]:
 
 def holds(received: Received, text: str) -> bool:
     """Whether `text` stands in one piece in a message of the request."""
-    return any(text in found for found in strings(received.body["messages"]))
+    return any(text in found for found in strings(received.body.get("messages") or received.body["input"]))
 
 
 def continuations(path: list[Entry]) -> list[Prompt]:

@@ -23,7 +23,7 @@ from tests.support.provider import Reply
 from tui.log.entries import Checkpoint, Handoff, Note, Result, Settled, ToolStarted
 
 pytestmark = pytest.mark.anyio
-PROTOCOLS = pytest.mark.parametrize("protocol", ["openai-chat", "anthropic"])
+PROTOCOLS = pytest.mark.parametrize("protocol", ["openai-chat", "anthropic", "openai-responses"])
 
 TASK = "Fix\tit.  \r\nKeep {{tokens}} and [/red]\u2028as they are. \U0001f9f6\n\n"
 HARD_TEXT = "\r\n\t{{tokens}} [/red] \u2028 \x1b[31m \u202e\u05d0\u200b \x00 \U0001f9f6 e\u0301 ORIGINAL TASK:\n"
@@ -66,7 +66,7 @@ async def test_the_summary_request_has_no_tools_and_ends_with_the_persons_side(t
         assert await said(agent, "go") == "answered"
     body = player.summarised[0].body
     assert "tools" not in body
-    assert body["messages"][-1]["role"] == "user"
+    assert (body.get("messages") or body["input"])[-1]["role"] == "user"
 
 
 async def test_siblings_are_refused_whatever_their_order_and_text_is_kept(tmp_path: Path) -> None:

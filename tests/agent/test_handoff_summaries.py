@@ -45,6 +45,8 @@ BAD = {
     "500": Reply(status=500, body="{}"),
     "html": Reply(status=502, body="<html>Bad gateway</html>"),
 }
+CUT = {"anthropic": "max_tokens", "openai-responses": "max_output_tokens"}
+"""What a protocol calls an answer that was cut, where it is not `length`."""
 ERRORS = {
     "blank": ("empty",),
     "endless": ("truncated", "over-long"),
@@ -67,14 +69,14 @@ async def now(agent: Agent) -> str:
     return (await agent.settled()).reason
 
 
-@pytest.mark.parametrize("protocol", ["openai-chat", "anthropic"])
+@pytest.mark.parametrize("protocol", ["openai-chat", "anthropic", "openai-responses"])
 @pytest.mark.parametrize("name", list(BAD))
 async def test_a_bad_summary_fails_with_its_reason_and_nothing_is_lost(
     tmp_path: Path, name: str, protocol: str
 ) -> None:
     bad = BAD[name]
-    if protocol == "anthropic" and bad.stop == "length":
-        bad = msgspec.structs.replace(bad, stop="max_tokens")
+    if bad.stop == "length":
+        bad = msgspec.structs.replace(bad, stop=CUT.get(protocol, "length"))
     player = Player(work(), Reply(calls=(compact("the note"),)), summaries=(bad,))
     async with serving(player) as provider, session(wired(tmp_path, provider, protocol, sleep=no_wait)) as (agent, _):
         assert await said(agent, "go") == "needs-person"
@@ -130,7 +132,7 @@ async def test_overflow_in_the_continuation_carries_the_unanswered_note(tmp_path
 
 
 async def test_a_huge_argument_is_cut_in_the_summary_and_stays_in_the_log(tmp_path: Path) -> None:
-    huge = "data " * 60_000
+    huge = "data " * 30_000
     call = Call("write", json.dumps({"path": "big.txt", "content": huge}))
     player = Player(Reply(calls=(call,), piece=8_000, tokens=(9_000, 0, 0, 75_000)), summaries=(GOOD,))
     async with serving(player) as provider, session(wired(tmp_path, provider)) as (agent, _):

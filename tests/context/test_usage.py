@@ -53,6 +53,21 @@ def test_ctx04_the_estimate_has_prompt_tools_and_messages_and_is_marked() -> Non
     assert found.tokens > 14_100
 
 
+@pytest.mark.parametrize("count", [1, 500])
+def test_ctx04_of_an_imported_history_without_any_figures_the_whole_counts(count: int) -> None:
+    entries = branch(*(body for _ in range(count) for body in (prompt("word " * 100), answer("word " * 100))))
+    found, whole = usage(entries, overhead=Measure(text=1_000)), measure_text("word " * 200 * count).total
+    assert (found.source, found.tokens) == ("estimated", found.estimate)
+    assert found.estimate >= 1_000 + whole
+
+
+def test_ctx04_after_a_checkpoint_an_answer_without_figures_counts_what_is_in_the_view() -> None:
+    covered = (prompt("word " * 5_000), answer("word " * 5_000))
+    found = usage(branch(*covered, checkpoint(1), prompt("go on"), answer("done")), overhead=Measure(text=1_000))
+    assert found.source == "estimated"
+    assert 1_000 < found.estimate < 2_000
+
+
 def test_ctx05_zero_is_never_believed() -> None:
     entries = branch(
         prompt("a"),

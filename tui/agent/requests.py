@@ -80,6 +80,7 @@ class RequestBuilder:
         self._words: dict[str, str] = {}
         self.pictures = Pictures()
         """Which images a server will not take."""
+        self._worth: tuple[tuple[str, str, Budget], bool] | None = None
         self._sent = Measure()
         self._cost = sum(cost_of(entry) for entry in journal.branch.entries)
         self.output_limit = 0
@@ -188,11 +189,15 @@ class RequestBuilder:
 
     def compactable(self, model: Model) -> bool:
         """Whether a checkpoint would be worth it now."""
-        if not self._journal.branch.entries:
+        entries, budget = self._journal.branch.entries, self.budget(model)
+        if not entries:
             return False
-        usage = self.measured(model)
-        used = usage.estimate if usage.tokens is None else usage.tokens
-        return compactable(self.situation(), self.budget(model), used=used)
+        known = (entries[0].id, entries[-1].id, budget)
+        if self._worth is None or self._worth[0] != known:  # asked several times for each request
+            usage = self.measured(model)
+            used = usage.estimate if usage.tokens is None else usage.tokens
+            self._worth = (known, compactable(self.situation(), budget, used=used))
+        return self._worth[1]
 
     def projected(self, model: Model) -> int | None:
         """Return how many tokens a checkpoint made now would leave; None where none can be made."""

@@ -68,15 +68,20 @@ def measure_usage(
     """
     scale = calibration or Calibration()
     found = _newest_answer(entries)
-    if isinstance(found, int):
+    if isinstance(found, int) and _was_measured(entries[found]):
         return _after_answer(entries, found, window, scale, measure)
     total = overhead
     for message in project(entries, checkpoint=checkpoint, words=words):
         total += measure(message)
     estimate = scale.tokens(total)
-    if found == "checkpoint" or checkpoint is not None:
+    if found == "checkpoint" or (checkpoint is not None and found == "none"):
         return ContextUsage(None, 0, window, "unknown", estimate)
     return ContextUsage(estimate, 0, window, "estimated", estimate)
+
+
+def _was_measured(entry: Entry) -> bool:
+    """Whether something is known of the request of an answer: of an imported one there may be nothing."""
+    return isinstance(entry.body, Answer) and (entry.body.message.usage is not None or entry.body.estimate > 0)
 
 
 def _newest_answer(entries: Sequence[Entry]) -> int | Literal["checkpoint", "none"]:
