@@ -19,8 +19,9 @@ import msgspec
 
 from tui import __version__, crash
 from tui.arguments import Arguments, CommandArguments, UsageError, help_text, parse, version_text
+from tui.first_frame import FIRST
 from tui.messages import Attachment, Text, UserMessage
-from tui.plain import plain_line
+from tui.plain import needs_ascii, plain_line
 from tui.settings import Places, SettingsError, places
 from tui.streams import CannotStartError, abandon_stdout, draw_on_terminal, harden, is_terminal, read_piped, say
 
@@ -151,8 +152,12 @@ def _session(asked: Arguments) -> int:
     if front == "app":
         gc.disable()  # nothing that is imported is garbage: a sixth of the start; the app switches it on again
         draw_on_terminal()
-        loaded = _load(asked, own, cwd, ask=True)
-        return _app(_Start(asked, loaded, own, cwd, front, _resumed(asked, own, cwd)))
+        start = _Start(asked, _load(asked, own, cwd, ask=True), own, cwd, front, _resumed(asked, own, cwd))
+        FIRST.draw(("*", ">") if needs_ascii(os.environ) else ("●", "❯"))
+        try:
+            return _app(start)
+        finally:
+            FIRST.give_back()
     if asked.resume == "":
         raise UsageError("-r needs an ID here; `clew sessions` lists them.")
     message = message_of(asked.print or asked.prompt or "", read_piped())

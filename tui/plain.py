@@ -7,8 +7,9 @@ session titles and file names come from servers and strangers (llama.cpp#28969).
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
-__all__ = ["plain_line", "plain_text"]
+__all__ = ["needs_ascii", "plain_line", "plain_text"]
 
 _REPLACEMENT = "\ufffd"
 _C0_PICTURES = {code: chr(0x2400 + code) for code in range(0x20)}
@@ -33,3 +34,12 @@ def plain_line(text: str, limit: int = 400) -> str:
     """Return `text` as one line of at most `limit` characters, without controls or direction overrides."""
     line = _SURROGATES.sub(_REPLACEMENT, text[: limit + 1].translate(_IN_LINE))
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def needs_ascii(environ: Mapping[str, str]) -> bool:
+    """Return whether this terminal should get ASCII alone: asked for, or a locale that is not UTF-8."""
+    if environ.get("CLEW_ASCII", "") not in ("", "0"):
+        return True
+    locale = environ.get("LC_ALL") or environ.get("LC_CTYPE") or environ.get("LANG") or ""
+    # An empty locale says nothing (macOS over ssh); only one that names another encoding, or plain C, does.
+    return locale in ("C", "POSIX") or ("." in locale and "utf" not in locale.lower())

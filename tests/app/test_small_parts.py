@@ -18,11 +18,12 @@ from tui.agent.events import (
     RetryWaiting,
 )
 from tui.commands.table import COMMANDS, Typed, Unknown, matching, parse
+from tui.plain import needs_ascii
 from tui.screens.bindings import GROUPS, judged
 from tui.screens.help import help_lines
 from tui.screens.progress import advance
 from tui.widgets.gate import PAUSE, KeyGate
-from tui.widgets.glyphs import ASCII, needs_ascii
+from tui.widgets.glyphs import ASCII
 from tui.widgets.hints import hint_row, key_name
 from tui.widgets.ladder import CONFIRM, Rung, climb
 from tui.widgets.queued import ROWS, queued_rows

@@ -100,6 +100,10 @@ class Emulator:
             if left <= 0 or not self._read(min(left, 0.1)):
                 raise AssertionError(f"{condition!r} was never seen; the screen is:\n{self.text}")
 
+    def attributes_now(self) -> list[object]:
+        """Return the terminal's modes as they are; compare with `attributes`, as they were at the start."""
+        return termios.tcgetattr(self._terminal)
+
     def quiet(self, seconds: float) -> None:
         """Read until nothing was written for `seconds`."""
         while self._has_more(seconds):

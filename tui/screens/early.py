@@ -34,9 +34,15 @@ class EarlyKeysScreen(FastScreen):
 
     def on_key(self, event: events.Key) -> None:
         """Pass an early key on."""
-        if event.is_printable and event.time <= self._focused_at:
+        if event.time > self._focused_at:
+            return
+        widget = self.keyboard_goes_to()
+        if event.is_printable:
             event.stop()
-            self.keyboard_goes_to().post_message(events.Key(event.key, event.character))
+            widget.post_message(events.Key(event.key, event.character))
+        elif event.key == "enter":
+            event.stop()
+            widget.call_later(widget.run_action, "submit")  # behind the keys that were typed before it
 
     def on_typed_burst(self, event: TypedBurst) -> None:
         """Pass an early burst of keys on; the editor keeps every other one to itself."""

@@ -9,7 +9,8 @@ import msgspec
 
 from tui.agent.events import UsageChanged
 from tui.context.bar import BarState
-from tui.widgets.glyphs import ASCII, UNICODE, Glyphs, needs_ascii
+from tui.plain import needs_ascii
+from tui.widgets.glyphs import ASCII, UNICODE, Glyphs
 from tui.widgets.theme import TranscriptTheme, default_theme
 
 __all__ = ["Look", "bar_state", "look_of"]

@@ -106,6 +106,8 @@ class SessionView(EarlyKeysScreen):
         self.composer = Composer(options, look)
         self._armed_at: float | None = None
         self._problem = ""
+        self._early: str | None = None
+        """A draft that was sent before the session was open: it goes out then, if it still is what is written."""
 
     def compose(self) -> ComposeResult:
         """Return the rows from top to bottom."""
@@ -163,6 +165,8 @@ class SessionView(EarlyKeysScreen):
         self._load(link)
         for event in (PhaseChanged("idle"), agent.usage, QueueChanged(agent.queue)):
             self.show(event)
+        if self._early is not None and self._early == self.editor.draft:
+            self.editor.action_submit()
         draft = await agent.draft() if agent.writable else ""
         if draft not in ("", self.editor.draft):
             self.editor.give_back((draft,))
@@ -241,7 +245,8 @@ class SessionView(EarlyKeysScreen):
     @on(Composer.Said)
     def _said(self, event: Composer.Said) -> None:
         if self.link is None:
-            self.note("The session is not open; the text is kept", passing=True)
+            self._early = event.draft
+            self.note("Sent as soon as the session is open; the text is kept", passing=True)
             return
         self.composer.accept(event.draft)
         self.ask(event.message, event.mode, event.draft)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import msgspec
 
-__all__ = ["ASCII", "UNICODE", "Glyphs", "needs_ascii"]
+__all__ = ["ASCII", "UNICODE", "Glyphs"]
 
 
 class Glyphs(msgspec.Struct, frozen=True):
@@ -52,12 +50,3 @@ ASCII = Glyphs(
     enter="Enter",
     ellipsis="...",
 )
-
-
-def needs_ascii(environ: Mapping[str, str]) -> bool:
-    """Return whether this terminal should get ASCII alone: asked for, or a locale that is not UTF-8."""
-    if environ.get("CLEW_ASCII", "") not in ("", "0"):
-        return True
-    locale = environ.get("LC_ALL") or environ.get("LC_CTYPE") or environ.get("LANG") or ""
-    # An empty locale says nothing (macOS over ssh); only one that names another encoding, or plain C, does.
-    return locale in ("C", "POSIX") or ("." in locale and "utf" not in locale.lower())

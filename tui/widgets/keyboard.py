@@ -23,6 +23,7 @@ from textual import events
 from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 
+from tui.first_frame import FIRST
 from tui.widgets.printed import Printed
 
 __all__ = ["PHANTOM", "Piece", "Splitter", "TerminalDriver", "TerminalShade", "TypedBurst", "is_dark"]
@@ -213,6 +214,9 @@ class TerminalDriver(LinuxDriver):
             TerminalDriver.printed = Printed()
         TerminalDriver.printed.begin()
         super().start_application_mode()
+        before = FIRST.take_over()
+        if before is not None:
+            self.attrs_before = before
         if os.environ.get("TERM", "") not in _MUTE:
             self.write("\x1b[?2031h\x1b]11;?\x07")
 
