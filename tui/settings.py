@@ -23,6 +23,7 @@ __all__ = [
     "Layer",
     "ModelSettings",
     "Places",
+    "ResumeView",
     "Settings",
     "SettingsError",
     "environment_layer",
@@ -38,6 +39,7 @@ EffortWord: TypeAlias = Literal["off", "low", "medium", "high"]
 FailureWord: TypeAlias = Literal["lock", "pointer"]
 EditingWord: TypeAlias = Literal["emacs", "vim"]
 ApproveMode: TypeAlias = Literal["ask", "edits", "all"]
+ResumeView: TypeAlias = Literal["auto", "checkpoint", "full"]
 Value: TypeAlias = str | int
 Raw: TypeAlias = object
 """What TOML, the environment or a flag gave: not checked yet."""
@@ -116,6 +118,15 @@ class Settings(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whose keys the editor knows beside the arrows."""
     keys: Mapping[str, str] = {}
     """Other keys for bindings, by the id of each; several are separated by commas."""
+    resume_view: ResumeView | None = None
+    resume_budget: int | None = None
+    """Bytes of UTF-8 the first request after a start may have; for this start alone."""
+    followup_budget: int | None = None
+    """The same for every start; above it a summary for next time is made."""
+    checkpoint_idle: int | None = None
+    """Seconds of rest after which that summary is made unasked."""
+    shutdown_grace: int | None = None
+    """Seconds the program waits at its end for a request to be really over."""
     models: Mapping[str, ModelSettings] = {}
     explicit: frozenset[str] = frozenset()
     """Names set by flag or environment: these win over what is set for one model."""
@@ -278,6 +289,16 @@ KEYS = (
     Key("compact_soft_at", _raw, "where the agent is told: 90000, 90k or 60%", "N", per_model=True),
     Key("compact_at", _raw, "where it is told to hand over: tokens or a share of the window", "N", per_model=True),
     Key("compact_buffer", _raw, "how far above that tools stop until it has", "N", per_model=True),
+    Key(
+        "resume_view",
+        _one_of("auto", "checkpoint", "full"),
+        "what -c and -r begin from: auto, checkpoint or full",
+        "VIEW",
+    ),
+    Key("resume_budget", _whole(1, _WHOLE_LIMIT, "bytes"), "bytes the first request after -c or -r may have", "N"),
+    Key("followup_budget", _whole(1, _WHOLE_LIMIT, "bytes"), "the same for every start", "N", flag=False),
+    Key("checkpoint_idle", _whole(1, 86_400, "seconds"), "rest before a summary for next time", "N", flag=False),
+    Key("shutdown_grace", _whole(1, 600, "seconds"), "how long the end waits for a request", "N", flag=False),
     Key("compact_prompt", _text, "the instruction for summaries, word for word", "TEXT", per_model=True),
     Key("on_summary_failure", _one_of("lock", "pointer"), "lock, or pointer: go on without a summary", flag=False),
     Key("summary_model", _word, "the model that writes the summaries", flag=False),

@@ -43,6 +43,11 @@ GOOD = {
     "summary_idle": ("30", 30),
     "summary_total": ("60", 60),
     "most_checkpoints": ("3", 3),
+    "resume_view": ("checkpoint", "checkpoint"),
+    "resume_budget": ("50000", 50000),
+    "followup_budget": ("100000", 100000),
+    "checkpoint_idle": ("300", 300),
+    "shutdown_grace": ("5", 5),
 }
 BAD = {
     "model": ["", " m", "a\x1b[2J", "a\nb"],
@@ -66,6 +71,11 @@ BAD = {
     "summary_base_url": ["http://u:secret@h/"],
     "summary_idle": ["0", "2m"],
     "most_checkpoints": ["0", "-1"],
+    "resume_view": ["", "Full", "bounded"],
+    "resume_budget": ["0", "240k", "-1"],
+    "followup_budget": ["0", "240k"],
+    "checkpoint_idle": ["0", "86401"],
+    "shutdown_grace": ["0", "601"],
 }
 
 

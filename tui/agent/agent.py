@@ -7,7 +7,7 @@ One task runs the exchanges; everything else only writes to the journal, wakes i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal
 
 import anyio
@@ -26,6 +26,8 @@ from tui.agent.journal import Journal, watch
 from tui.agent.loop import Loop
 from tui.agent.moving import arrival
 from tui.agent.requests import RequestBuilder
+from tui.agent.saving import Saver
+from tui.agent.starting import Starting
 from tui.context.handoff_effects import Accept
 from tui.context.handoff_events import Authored
 from tui.log.entries import ApprovalMode, Body, Entry, ModelChosen, Origin, Prompt, Queue, Settled, Waiting
@@ -62,6 +64,13 @@ class AgentParts(msgspec.Struct, frozen=True):
     """Whether there is an editor that takes waiting texts back when the agent stops."""
     compaction: Callable[[Agent], Compaction]
     """Makes the driver of the handoff; given the agent for the model in force."""
+    saver: Callable[[Agent], Saver]
+    """Makes what writes the summary for next time."""
+    starting: Callable[[Agent], Starting]
+    """Makes what decides what this start begins from."""
+    checkpoint_idle: int | None = None
+    """Seconds of rest after which a summary for next time is made."""
+    sleep: Callable[[float], Awaitable[None]] = anyio.sleep
 
 
 class SessionView:
@@ -155,6 +164,8 @@ class Agent(SessionView):
         self.dispatcher: Dispatcher = Nobody()
         """Who gives the next item of a run."""
         self._gate = Gate(parts.journal, parts.requests, self._compaction, lambda: self._model)
+        self.starting = parts.starting(self)
+        self.saver = parts.saver(self)
         self._loop = Loop(
             parts.journal,
             self._compaction,
@@ -162,6 +173,7 @@ class Agent(SessionView):
             parts.broadcast.emit,
             self.tell,
             dispatcher=lambda: self.dispatcher,
+            starting=self.starting,
             returns=parts.returns,
         )
 
@@ -196,6 +208,7 @@ class Agent(SessionView):
         self.check()
         if origin == "authored":
             await self.dispatcher.authored()
+        self.saver.stop()
         effects = await self._compaction.feed(Authored(running=not self.idle))
         held = any(isinstance(effect, Accept) and effect.how == "queue" for effect in effects)
         if self.idle and not held:
@@ -284,8 +297,20 @@ class Agent(SessionView):
     async def run(self) -> None:
         """Run exchanges until cancelled, or until the session is not ours any more."""
         async with anyio.create_task_group() as group:
+            self.saver.attach(group)
             group.start_soon(watch, self._journal, self._loop.interrupt)
+            if self._parts.checkpoint_idle is not None:
+                group.start_soon(self._save_at_rest, float(self._parts.checkpoint_idle))
             await self._loop.run()
+
+    async def _save_at_rest(self, seconds: float) -> None:
+        """Make a summary for next time where nothing happened for so long and the view has grown by a quarter."""
+        while True:
+            await self._loop.wait_idle()
+            before = self._journal.log.depth
+            await self._parts.sleep(seconds)
+            if self.idle and self._journal.log.depth == before and self.saver.grown():
+                await self.saver.save()
 
     async def close(self) -> None:
         """Close the models' connections; the log is closed by who opened it."""
@@ -294,7 +319,12 @@ class Agent(SessionView):
             await model.aclose()
 
     def check(self) -> None:
-        """Raise `AgentStoppedError` where nothing can be written."""
+        """Raise `AgentStoppedError` where nothing can be written, or the outcome of a call is not known."""
+        if self.saver.unconfirmed:
+            raise AgentStoppedError(
+                "The summary for next time was stopped and has not ended: nothing more is sent in this program. "
+                "What was said is kept; start clew again to go on."
+            )
         if not self.writable:
             raise AgentStoppedError(
                 f"Nothing can be sent: {self._journal.failure or 'another window owns this session'}. "

@@ -7,7 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tui.log.entries import Answer, Body, Entry, Prompt, Queue, Result, Settled, ToolStarted, Waiting
+from tui.context.view import standing
+from tui.log.entries import (
+    Answer,
+    Body,
+    Checkpoint,
+    Entry,
+    Prompt,
+    Queue,
+    Result,
+    ResumedFrom,
+    Settled,
+    ToolStarted,
+    Waiting,
+)
 from tui.messages import ToolCall
 
 __all__ = ["Branch", "file_states", "open_calls", "queue_of"]
@@ -16,11 +29,21 @@ __all__ = ["Branch", "file_states", "open_calls", "queue_of"]
 class Branch:
     """The entries the next request may need, oldest first, and the newest of each kind seen."""
 
-    def __init__(self, entries: Iterable[Entry] = (), newest: Mapping[str, Entry] | None = None) -> None:
+    def __init__(
+        self,
+        entries: Iterable[Entry] = (),
+        newest: Mapping[str, Entry] | None = None,
+        checkpoints: Iterable[Entry] = (),
+    ) -> None:
         self._entries: list[Entry] = list(entries)
         self._newest: dict[str, Entry] = dict(newest or {})
         for entry in self._entries:
             self._newest[entry.kind] = entry
+        self._checkpoints = {
+            entry.id: entry
+            for entry in (*checkpoints, *self._newest.values(), *self._entries)
+            if isinstance(entry.body, Checkpoint)
+        }
 
     @property
     def entries(self) -> Sequence[Entry]:
@@ -32,6 +55,8 @@ class Branch:
         for entry in entries:
             self._entries.append(entry)
             self._newest[entry.kind] = entry
+            if isinstance(entry.body, Checkpoint):
+                self._checkpoints[entry.id] = entry
 
     def prepend(self, entries: Iterable[Entry]) -> None:
         """Take older entries of the path that were not held yet; those already held are passed over."""
@@ -44,6 +69,11 @@ class Branch:
     def newest(self, kind: type[Body]) -> Entry | None:
         """Return the newest entry of this kind on the path."""
         return self._newest.get(str(kind.__struct_config__.tag))
+
+    @property
+    def checkpoint(self) -> Entry | None:
+        """The entry of the checkpoint in force, or None: a look-up, not a walk."""
+        return standing(self.newest(Checkpoint), self.newest(ResumedFrom), self._checkpoints.get)
 
     def drop_before(self, depth: int) -> None:
         """Forget entries older than `depth`: a checkpoint covers them; the log still has them."""

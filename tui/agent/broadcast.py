@@ -60,6 +60,12 @@ class Subscription:
             await self._ready.wait()
         return self._events.popleft()
 
+    def waiting(self) -> list[AgentEvent]:
+        """Return, and take, the events that are there already."""
+        events = list(self._events)
+        self._events.clear()
+        return events
+
     def __aiter__(self) -> Subscription:
         return self
 

@@ -23,7 +23,7 @@ __all__ = ["CheckpointMaker", "CheckpointMakerParts", "NoCheckpoint"]
 
 _SMALLER_AT_MOST = 4
 """Times a summary is asked for in smaller parts, before it is given up."""
-Origin = Literal["self", "manual", "overflow", "hard"]
+Origin = Literal["self", "manual", "overflow", "hard", "resume"]
 
 
 class NoCheckpoint(msgspec.Struct, frozen=True):

@@ -51,7 +51,6 @@ from tui.context.handoff_events import (
     SummaryRefused,
 )
 from tui.context.templates import PromptFolder
-from tui.context.view import project
 from tui.log.entries import Body, Checkpoint, Entry, Handoff, Note, Queue, Settled
 from tui.messages import new_id
 from tui.models.base import Model
@@ -163,7 +162,7 @@ class Compaction:
         """Return the transient text for a continuation that was taken up again; empty for any other request."""
         if not self._resuming or self.state.phase != "delivered":
             return ""
-        return redelivery(self._resuming, project(self._journal.branch.entries))
+        return redelivery(self._resuming, self._parts.requests.view())
 
     async def feed(self, event: HandoffEvent) -> tuple[Effect, ...]:
         """Give the machine an event; its transaction is written, and what is left to do is returned."""

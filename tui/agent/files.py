@@ -22,6 +22,10 @@ class SeenFiles:
         """Return the sha256 of the content last read or written, or None."""
         return self._states.get(path)
 
+    def states(self) -> dict[str, str]:
+        """Return the sha256 of every file, by real path."""
+        return dict(self._states)
+
     def note(self, path: str, sha256: str) -> None:
         """Remember what was just read or written."""
         self._states[path] = sha256

@@ -12,13 +12,16 @@ import anyio
 
 from tui.agent.compaction import Compaction
 from tui.agent.dispatch import Dispatcher, Nobody
-from tui.agent.events import AgentEvent, PhaseChanged, QueueReturned
+from tui.agent.events import AgentEvent, PhaseChanged, QueueReturned, Said
 from tui.agent.exchange import Exchange
 from tui.agent.journal import Journal
 from tui.agent.settle import GOES_ON, deliver, next_waiting, own_words, stopped
+from tui.agent.starting import Starting
+from tui.context.followup import Refused
 from tui.context.handoff_events import Escaped
 from tui.log import LogError
-from tui.log.entries import Prompt, Queue, Settled
+from tui.log.entries import Body, Prompt, Queue, Settled
+from tui.messages import UserMessage
 
 __all__ = ["Loop"]
 
@@ -34,6 +37,7 @@ class Loop:
         emit: Callable[[AgentEvent], None],
         tell: Callable[[], None],
         *,
+        starting: Starting,
         dispatcher: Callable[[], Dispatcher] = Nobody,
         returns: bool = True,
     ) -> None:
@@ -43,6 +47,7 @@ class Loop:
         self._exchange = exchange
         self._emit = emit
         self._tell = tell
+        self._starting = starting
         self._returns = returns
         self._prompts: deque[Prompt] = deque()
         self._accepted = anyio.Event()
@@ -152,8 +157,12 @@ class Loop:
             self._resume = False
             return True
         if self._prompts:
-            await self._journal.append(self._prompts[0])
+            first = await self._first(self._prompts[0].message)
+            if first is None:
+                return False
+            await self._journal.append(*first, self._prompts[0])
             self._prompts.popleft()  # not before it is durable: if that fails the words go back
+            await self._starting.begun(first)
             self._accepted.set()
             return True
         # What came while a dispatch was judged is sent, not left waiting.
@@ -161,11 +170,24 @@ class Loop:
 
     async def _next(self) -> bool:
         """Make the next waiting message durable as a prompt; False where none waits, or a handoff comes first."""
-        if self._compaction.locked or next_waiting(self._journal.branch) is None:
+        waiting = None if self._compaction.locked else next_waiting(self._journal.branch)
+        first = await self._first(waiting.message) if waiting is not None else None
+        if first is None:
             return False
-        await self._journal.change(deliver)
+        await self._journal.change(lambda branch: (*first, *deliver(branch)))
+        await self._starting.begun(first)
         self._tell()
         return True
+
+    async def _first(self, message: UserMessage) -> tuple[Body, ...] | None:
+        """Return what goes before the first prompt after a start; None where nothing may be sent, which is said."""
+        found = await self._starting.bodies(message)
+        if not isinstance(found, Refused):
+            return found
+        await self._give_back()
+        self.last = Settled("needs-person", self._starting.refusal(found))
+        self._emit(Said(self.last.detail))
+        return None
 
     async def _run_exchange(self) -> bool:
         """Run it to its end; False where nothing may follow by itself, since a person stopped it."""
@@ -188,6 +210,7 @@ class Loop:
     async def _settle(self, settled: Settled) -> None:
         """Write how it ended and what that means for the handoff; after a stop waiting texts go back to the editor."""
         self.last = settled
+        self._starting.settled()
         if settled.reason == "aborted":
             self._stop = False
             await self._dispatcher().stopped()  # before its end is written: a crash between leaves the run waiting

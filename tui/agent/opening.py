@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tui.agent.branch import Branch
 from tui.log import SessionLog
 from tui.log.entries import (
@@ -15,9 +17,11 @@ from tui.log.entries import (
     Latch,
     ModelChosen,
     Note,
+    Notes,
     Pinned,
     Prompt,
     Queue,
+    ResumedFrom,
     RunCard,
     Settled,
     TaskSet,
@@ -44,6 +48,8 @@ _STATE_KINDS: tuple[type[Body], ...] = (
     Announced,
     TaskSet,
     Pinned,
+    Notes,
+    ResumedFrom,
     RunCard,
 )
 
@@ -60,7 +66,17 @@ async def load_branch(log: PathReader) -> Branch:
     answer = newest.get("answer")
     if answer is not None and page and answer.depth < page[0].depth:
         page = await since_of(log, answer.depth)  # a batch of very many calls: its open ones must be seen
-    return Branch(page, newest)
+    return Branch(page, newest, await _named_checkpoints(log, newest))
+
+
+async def _named_checkpoints(log: PathReader, newest: Mapping[str, Entry]) -> list[Entry]:
+    """Return what the newest resume entry, or an unused resume checkpoint, refers to. Raises `LogError`."""
+    resumed, checkpoint = newest.get("resumed-from"), newest.get("checkpoint")
+    named = [resumed.body.checkpoint] if resumed is not None and isinstance(resumed.body, ResumedFrom) else []
+    if checkpoint is not None and isinstance(checkpoint.body, Checkpoint) and checkpoint.body.origin == "resume":
+        named.append(checkpoint.body.previous)
+    found = [await log.find(entry_id) for entry_id in dict.fromkeys(named) if entry_id]
+    return [entry for entry in found if entry is not None]
 
 
 async def load_older(log: SessionLog, branch: Branch, down_to: int = 0) -> None:

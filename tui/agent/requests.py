@@ -5,7 +5,7 @@ project → validate → measure → clamp: nothing leaves any other way.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -23,7 +23,7 @@ from tui.context.requests import requests_of
 from tui.context.thresholds import ConfigurationError, Given, Thresholds, resolve, uses_short_tools
 from tui.context.usage import ContextUsage, clamp_output, measure_usage
 from tui.context.validate import ImageLimits, ViewLimits, validate
-from tui.context.view import WordFinder, in_force, project
+from tui.context.view import WordFinder, project
 from tui.log import SessionLog
 from tui.log.entries import Answer, Checkpoint, Entry, Latch
 from tui.log.gaps import page_of
@@ -83,6 +83,8 @@ class RequestBuilder:
         self._worth: tuple[tuple[str, str, Budget], bool] | None = None
         self._sent = Measure()
         self._cost = sum(cost_of(entry) for entry in journal.branch.entries)
+        self.told = ""
+        """What the model is told with each request of the first exchange after a start; never stored."""
         self.output_limit = 0
         """Tokens the newest request allowed for its answer."""
 
@@ -121,6 +123,7 @@ class RequestBuilder:
             overhead=self.overhead(model),
             calibration=self._calibrations.get(model.info.id),
             measure=self._measures,
+            checkpoint=self.checkpoint,
             words=self._words,
         )
 
@@ -140,13 +143,7 @@ class RequestBuilder:
     @property
     def checkpoint(self) -> Entry | None:
         """The entry of the checkpoint in force, or None."""
-        branch = self._journal.branch
-        newest = branch.newest(Checkpoint)
-        if newest is None:
-            return None
-        held = in_force(branch.entries)
-        inert = isinstance(newest.body, Checkpoint) and newest.body.origin == "resume"
-        return held if held is not None or inert else newest
+        return self._journal.branch.checkpoint
 
     @property
     def checkpoint_body(self) -> Checkpoint | None:
@@ -224,11 +221,22 @@ class RequestBuilder:
                     words[name] = text
         self._words = words
 
+    def tokens_of(self, messages: Sequence[Message], model: Model) -> int:
+        """Return what messages measure in this model's tokens."""
+        total = Measure()
+        for message in messages:
+            total += self._measures(message)
+        return self._calibrations.get(model.info.id, Calibration()).tokens(total)
+
+    def view(self) -> tuple[Message, ...]:
+        """Return the messages of the next request, before validation. What it needs must be loaded."""
+        return project(self._journal.branch.entries, checkpoint=self.checkpoint, words=self._words)
+
     async def build(self, model: Model, guidance: str = "") -> Request:
         """Return the next request. Raises `LogError` where the path cannot be read."""
         await self.load()
         info = self.info(model)
-        messages = validate(project(self._journal.branch.entries, words=self._words), self._limits(info))
+        messages = validate(self.view(), _limits(info, self.pictures))
         self.pictures.sending(messages)
         sent = self.overhead(model)
         for message in messages:
@@ -238,10 +246,10 @@ class RequestBuilder:
         return Request(
             system=self._system,
             messages=messages,
-            tools=self._declared(info) if info.tools else (),
+            tools=_declared(self._tools, info) if info.tools else (),
             max_output=self.output_limit,
             images=await _images(self._journal.log, messages),
-            guidance=guidance,
+            guidance="\n\n".join(filter(None, (self.told, guidance))),
             session_id=self._journal.log.id,
             effort=self._effort(info.id),
         )
@@ -277,15 +285,16 @@ class RequestBuilder:
             await load_older(self._journal.log, branch, first)
             self._seen.learn(file_states(branch.entries))
 
-    def _limits(self, info: ModelInfo) -> ViewLimits:
-        sees = info.images and self.pictures.seen_by(info.id)
-        rejected = self.pictures.left_out
-        return ViewLimits(info.id, info.provider, sees_images=sees, images=ImageLimits(), rejected=rejected)
 
-    def _declared(self, info: ModelInfo) -> tuple[ToolSpec, ...]:
-        if not uses_short_tools(info.window):
-            return self._tools
-        return tuple(msgspec.structs.replace(tool, description=tool.short or tool.description) for tool in self._tools)
+def _limits(info: ModelInfo, pictures: Pictures) -> ViewLimits:
+    sees = info.images and pictures.seen_by(info.id)
+    return ViewLimits(info.id, info.provider, sees_images=sees, images=ImageLimits(), rejected=pictures.left_out)
+
+
+def _declared(tools: tuple[ToolSpec, ...], info: ModelInfo) -> tuple[ToolSpec, ...]:
+    if not uses_short_tools(info.window):
+        return tools
+    return tuple(msgspec.structs.replace(tool, description=tool.short or tool.description) for tool in tools)
 
 
 def price(usage: Usage, info: ModelInfo) -> float:

@@ -34,9 +34,12 @@ from tui.agent.journal import Journal
 from tui.agent.opening import load_branch
 from tui.agent.reopening import Reopening
 from tui.agent.requests import RequestBuilder
+from tui.agent.saving import GRACE, Saver, SaverParts
+from tui.agent.starting import Starting, StartingParts
 from tui.agent.summariser import Summariser, SummaryLimits
 from tui.agent.summary_models import SummaryModels
 from tui.agent.toolrun import ToolRunner, ToolRunnerParts, progress_sink
+from tui.context.followup import FOLLOWUP_BUDGET
 from tui.context.gate import MOST_BARREN
 from tui.context.info import context_info
 from tui.context.summary import IDLE_SECONDS, TOTAL_SECONDS
@@ -136,6 +139,9 @@ async def open_session(
             await options.attach(agent, options)
             stack.push_async_callback(agent.dispatcher.close)
             await _reopening(options, agent, journal, broadcast, offer or report).run()
+            await agent.starting.opened()
+            if agent.starting.line:
+                report(agent.starting.line if options.interactive else agent.starting.line.partition(" Ctrl+G")[0])
         async with anyio.create_task_group() as group:
             group.start_soon(agent.run)
             if not log.writable and options.persist:
@@ -334,6 +340,10 @@ class _Assembly:
             compaction=self._compaction,
             context=self._context,
             judge=self._judge,
+            saver=self._saver,
+            starting=self._starting,
+            checkpoint_idle=self._options.settings.checkpoint_idle,
+            sleep=self._options.sleep,
         )
         self._agent = Agent(parts, model, _mode(self._options, self._journal.branch))
         return self._agent
@@ -359,9 +369,40 @@ class _Assembly:
     def _judge(self, agent: Agent, preview: Preview) -> Verdict:
         return decide(agent.approval, preview, self._rules)
 
-    def _compaction(self, agent: Agent) -> Compaction:
+    def _saver(self, agent: Agent) -> Saver:
         settings = self._options.settings
-        maker = CheckpointMaker(
+        return Saver(
+            SaverParts(
+                journal=self._journal,
+                requests=self._requests,
+                compaction=agent.compaction,
+                maker=self._maker(agent),
+                model=lambda: agent.model,
+                busy=lambda: not agent.idle,
+                say=lambda text: self._broadcast.emit(Said(text)),
+                budget=settings.resume_budget or settings.followup_budget or FOLLOWUP_BUDGET,
+                grace=float(settings.shutdown_grace or GRACE),
+                on=self._options.persist and settings.resume_view != "full",
+            )
+        )
+
+    def _starting(self, agent: Agent) -> Starting:
+        settings = self._options.settings
+        return Starting(
+            StartingParts(
+                journal=self._journal,
+                requests=self._requests,
+                compaction=agent.compaction,
+                seen=self._seen,
+                model=lambda: agent.model,
+                view=settings.resume_view or "auto",
+                budget=settings.resume_budget or settings.followup_budget or FOLLOWUP_BUDGET,
+            )
+        )
+
+    def _maker(self, agent: Agent) -> CheckpointMaker:
+        settings = self._options.settings
+        return CheckpointMaker(
             CheckpointMakerParts(
                 journal=self._journal,
                 requests=self._requests,
@@ -373,11 +414,14 @@ class _Assembly:
                 folders=self._options.prompt_folders,
             )
         )
+
+    def _compaction(self, agent: Agent) -> Compaction:
+        settings = self._options.settings
         return Compaction(
             CompactionParts(
                 journal=self._journal,
                 requests=self._requests,
-                maker=maker,
+                maker=self._maker(agent),
                 model=lambda: agent.model,
                 emit=self._broadcast.emit,
                 say=lambda text: self._broadcast.emit(Said(text)),

@@ -413,6 +413,7 @@ def _draft(
         read=read,
         changed=changed,
         running=_running(situation.entries),
+        hashes=_hashes(covered, previous),
         failures=_failures(covered, previous),
         barren=_barren(situation.entries, before, previous),
     )
@@ -438,6 +439,18 @@ def _files(covered: Sequence[Entry], previous: Checkpoint | None) -> tuple[tuple
             files[path] = None
     only_read = [path for path in read if path not in changed]
     return tuple(only_read[-_FILES:]), tuple(list(changed)[-_FILES:])
+
+
+def _hashes(covered: Sequence[Entry], previous: Checkpoint | None) -> tuple[tuple[str, str], ...]:
+    """Return the newest sha256 of each file the agent saw: it must know what changed on disk since."""
+    seen = dict(previous.hashes) if previous is not None else {}
+    for entry in covered:
+        if isinstance(entry.body, Result):
+            path, sha256 = entry.body.details.get("path"), entry.body.details.get("sha256")
+            if isinstance(path, str) and isinstance(sha256, str):
+                seen.pop(path, None)
+                seen[path] = sha256
+    return tuple(seen.items())[-_FILES:]
 
 
 def _running(entries: Sequence[Entry]) -> tuple[str, ...]:

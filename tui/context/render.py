@@ -9,7 +9,7 @@ from which `recall` gives the whole.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from tui.log.entries import BranchSummary, CarriedRequest, Checkpoint, Entry, Notes, Pinned, Prompt, Reference, TaskSet
@@ -80,6 +80,7 @@ def reference_to(entry: Entry) -> Reference:
 def references(checkpoint: Checkpoint) -> tuple[Reference, ...]:
     """Return every reference a checkpoint holds, so that their entries can be read before it is rendered."""
     single = (checkpoint.task, checkpoint.current, checkpoint.item, checkpoint.pins, checkpoint.notes)
+    single += (checkpoint.resumed.request,) if checkpoint.resumed is not None else ()
     found = [reference for reference in single if reference is not None]
     return (*found, *(request.words for request in checkpoint.later))
 
@@ -101,9 +102,11 @@ def render_checkpoint(checkpoint: Checkpoint, words: Words) -> str:
         _pins(checkpoint, words),
         _later(checkpoint, words),
         _current(checkpoint, words),
+        _previous(checkpoint, words),
         _note(checkpoint),
         _notepad(checkpoint, words),
         _further(checkpoint),
+        _resumed(checkpoint),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -195,6 +198,45 @@ def _current(checkpoint: Checkpoint, words: Words) -> str:
         return f"{_CURRENT_LABEL}\n[{state}] (the original task above)"
     marker = f"[current request truncated]\n{_recall(current)}"
     return f"{_CURRENT_LABEL}\n[{state}]\n{cut_text(_read(current, words), checkpoint.allowance.current, marker)}"
+
+
+def _previous(checkpoint: Checkpoint, words: Words) -> str:
+    """Return the newest request before a resume, unless it stands above already."""
+    request = checkpoint.resumed.request if checkpoint.resumed is not None else None
+    if request is None:
+        return ""
+    label = "PREVIOUS REQUEST (preserved verbatim; the newest one before this start):"
+    if any(request.entry == shown for shown in _shown_whole(checkpoint)):
+        return f"{label}\n(it stands above already)"
+    shown = checkpoint.resumed.request_shown if checkpoint.resumed is not None else -1
+    marker = f"[previous request truncated]\n{_recall(request)}"
+    return f"{label}\n{cut_text(_read(request, words), shown, marker)}"
+
+
+def _shown_whole(checkpoint: Checkpoint) -> Iterator[str]:
+    """Yield the entries whose words are rendered whole."""
+    allowed = checkpoint.allowance
+    if checkpoint.task is not None and allowed.task < 0 and checkpoint.task.size <= TASK_LIMIT:
+        yield checkpoint.task.entry
+    if checkpoint.current is not None and allowed.current < 0:
+        yield checkpoint.current.entry
+
+
+def _resumed(checkpoint: Checkpoint) -> str:
+    """Return what a later start must know: where it stands, and what it does not see."""
+    resumed = checkpoint.resumed
+    if resumed is None:
+        return ""
+    lines = ["CONTINUED LATER: this session was closed and is continued now from what stands here."]
+    if resumed.gap is not None:
+        low, high = resumed.gap
+        lines.append(
+            f"Not shown: entries {low} to {high}. Nothing here says what was decided or corrected in them: `recall` "
+            f'{{"first": "{low}", "last": "{high}"}} before you rely on it, or repeat unresolved work.'
+        )
+    if resumed.dropped:
+        lines.append(f"{resumed.dropped} result(s) are left out, since their calls are not shown.")
+    return "\n".join(lines)
 
 
 def _note(checkpoint: Checkpoint) -> str:

@@ -6,7 +6,7 @@ is repaired here beyond what the log itself says; `validate` has the last word b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import msgspec
@@ -44,13 +44,17 @@ __all__ = [
     "effective",
     "in_force",
     "messages_of",
+    "orphaned",
     "project",
     "prompt_message",
+    "standing",
+    "taken_up",
 ]
 
 NOT_STARTED = "Not started: interrupted before this call could run. Nothing was changed; call it again if needed."
 EFFECTS_UNKNOWN = "Effects unknown: interrupted while this call was running. Check what it did before repeating it."
 
+_ONLY_THOUGHT = "[The agent only thought here; nothing was said.]"
 _MARKS = {
     StopReason.LENGTH: "[This answer was cut here by the output limit.]",
     StopReason.REFUSAL: "[The model declined here.]",
@@ -62,17 +66,50 @@ _MARKS = {
 
 
 def in_force(entries: Sequence[Entry]) -> Entry | None:
-    """Return the entry of the checkpoint in force: the newest one that is not an unused resume checkpoint."""
-    resumed: set[str] = set()
+    """Return the checkpoint in force, as it was taken up: the newest one that is not an unused resume checkpoint."""
+    resumed: dict[str, Entry] = {}
     for entry in reversed(entries):
         match entry.body:
+            case ResumedFrom(checkpoint=""):
+                return taken_up(None, entry)
             case ResumedFrom(checkpoint=name):
-                resumed.add(name)
+                resumed.setdefault(name, entry)
             case Checkpoint(origin=origin) if origin != "resume" or entry.id in resumed:
-                return entry
+                return taken_up(entry, resumed[entry.id]) if entry.id in resumed else entry
             case _:
                 pass
     return None
+
+
+def standing(newest: Entry | None, resumed: Entry | None, find: Callable[[str], Entry | None]) -> Entry | None:
+    """Return the same from three look-ups: the newest checkpoint, the newest `ResumedFrom`, others by id."""
+    taken = resumed.body if resumed is not None and isinstance(resumed.body, ResumedFrom) else None
+    if resumed is not None and taken is not None and (newest is None or resumed.depth > newest.depth):
+        return taken_up(find(taken.checkpoint), resumed) if taken.checkpoint else taken_up(None, resumed)
+    if newest is None or not isinstance(newest.body, Checkpoint) or newest.body.origin != "resume":
+        return newest
+    before = newest.body.previous  # what was in force when the unused one was made
+    if resumed is not None and taken is not None and taken.checkpoint == before:
+        return taken_up(find(before) if before else None, resumed)
+    return find(before) if before else None
+
+
+def taken_up(checkpoint: Entry | None, resumed: Entry) -> Entry | None:
+    """Return a checkpoint as a start took it up: in force from the place of `resumed` on."""
+    how = resumed.body
+    assert isinstance(how, ResumedFrom)
+    if checkpoint is None and how.checkpoint:
+        return None  # it cannot be read
+    body = checkpoint.body if checkpoint is not None else _nothing(how)
+    assert isinstance(body, Checkpoint)
+    last = body.last_depth if how.last_depth is None else how.last_depth
+    notes = how.notes if how.last_depth is not None else body.notes
+    made = msgspec.structs.replace(body, last_depth=last, notes=notes, resumed=how)
+    return Entry(checkpoint.id if checkpoint else "", resumed.parent, resumed.depth, resumed.time, made)
+
+
+def _nothing(how: ResumedFrom) -> Checkpoint:
+    return Checkpoint(origin="resume", first="", last="", last_depth=-1, summary="", task=how.task, pointer=True)
 
 
 def effective(entries: Sequence[Entry], checkpoint: Entry | None) -> Sequence[Entry]:
@@ -95,12 +132,49 @@ def project(
     in force is not among them; `words` holds the words of referred entries by id where those are not.
     """
     found = checkpoint or in_force(entries)
-    later = tuple(messages_of(effective(entries, found)))
     if found is None or not isinstance(found.body, Checkpoint):
-        return later
+        return tuple(messages_of(entries))
+    later = _later(effective(entries, found), found)
     read = WordFinder(entries, words or {}).read
     said = tuple((reference, read(reference)) for reference in references(found.body))
     return (_checkpoint_message(found.body, said), *later)
+
+
+def _later(held: Sequence[Entry], checkpoint: Entry) -> tuple[Message, ...]:
+    """Return what follows a checkpoint. What a start took over is sent without its thinking."""
+    body = checkpoint.body
+    if not isinstance(body, Checkpoint) or body.resumed is None:
+        return tuple(messages_of(held))
+    suffix = [entry for entry in held if entry.depth < checkpoint.depth]
+    lost = orphaned(suffix)
+    kept = [_unthinking(entry) for entry in suffix if entry.id not in lost]
+    return (*messages_of(kept), *messages_of(entry for entry in held if entry.depth > checkpoint.depth))
+
+
+def orphaned(entries: Sequence[Entry]) -> set[str]:
+    """Return the ids of results whose calls are not among the entries before them."""
+    calls: set[str] = set()
+    lost: set[str] = set()
+    for entry in entries:
+        match entry.body:
+            case Answer(message=message):
+                calls.update(call.id for call in message.calls)
+            case Result(message=message) if message.call_id not in calls:
+                lost.add(entry.id)
+            case _:
+                pass
+    return lost
+
+
+def _unthinking(entry: Entry) -> Entry:
+    """Return an entry without thinking, and with words in its place where it held nothing else: places stay."""
+    body = entry.body
+    if not isinstance(body, Answer) or not any(isinstance(part, Thinking) for part in body.message.content):
+        return entry
+    rest = tuple(part for part in body.message.content if not isinstance(part, Thinking))
+    content = rest or (Text(_ONLY_THOUGHT),)
+    message = msgspec.structs.replace(body.message, content=content)
+    return msgspec.structs.replace(entry, body=msgspec.structs.replace(body, message=message))
 
 
 @lru_cache(maxsize=16)

@@ -14,6 +14,7 @@ import anyio.abc
 import msgspec
 
 from tui.agent.agent import Agent, AgentStoppedError
+from tui.agent.broadcast import Subscription
 from tui.agent.events import AgentEvent, ApprovalAsked, PhaseChanged, UsageChanged
 from tui.agent.session import SessionOptions, open_session
 from tui.headless.outcome import Ended, Exchanged, Exit, Opened, status_of
@@ -57,23 +58,24 @@ class _Run:
         self._gone = False
         self._unasked = False
         """Nothing was asked: the call itself could not be meant."""
+        self._settled = Settled("interrupted", "Stopped at once.")
+        self._stopped = False
         self._pending = ""
         """How to go on with a handoff that was left; empty where none was."""
 
     async def main(self) -> Exit:
         """Return the exit status."""
-        settled = Settled("interrupted", "Stopped at once.")
         try:
             async with anyio.create_task_group() as group:
                 await group.start(self._watch, group)
-                settled = await self._session()
+                await self._session()
                 group.cancel_scope.cancel()
         except* NothingToContinue as errors:
-            settled = Settled("error", " ".join(str(error) for error in _flat(errors)))
+            self._settled = Settled("error", " ".join(str(error) for error in _flat(errors)))
             self._unasked = True
         except* (LogError, ModelError, AgentStoppedError, OSError) as errors:
-            settled = Settled("error", " ".join(str(error) for error in _flat(errors)))
-        return self._end(settled)
+            self._settled = Settled("error", " ".join(str(error) for error in _flat(errors)))
+        return self._end(self._settled)
 
     def _end(self, settled: Settled) -> Exit:
         status = Exit.USAGE if self._unasked else status_of(settled, refused=self._exchanged.refused)
@@ -94,10 +96,11 @@ class _Run:
                 if asked or self._agent is None:
                     group.cancel_scope.cancel()
                 else:
-                    asked = True
+                    asked = self._stopped = True
+                    self._agent.saver.stop()
                     group.start_soon(self._agent.interrupt)
 
-    async def _session(self) -> Settled:
+    async def _session(self) -> None:
         options = self._call.options
         async with open_session(options, report=say) as agent:
             events = agent.subscribe()
@@ -113,9 +116,16 @@ class _Run:
                     break
             if self._gone:
                 await agent.interrupt()
-            settled = await agent.settled()
+            self._settled = await agent.settled()
             self._pending = pending_note(agent, persisted=options.persist)
-            return settled
+            if not self._gone and not self._stopped and self._settled.reason == "answered":
+                await self._save(agent, events)
+
+    async def _save(self, agent: Agent, events: Subscription) -> None:
+        """Save a summary for next time, where that is worth it; the answer and the status are as they are."""
+        await agent.saver.save()
+        for event in events.waiting():
+            self._see(agent, event)
 
     def _see(self, agent: Agent, event: AgentEvent) -> None:
         self._exchanged.see(event)

@@ -38,6 +38,8 @@ __all__ = [
     "Pinned",
     "Prompt",
     "Queue",
+    "Receipt",
+    "ReceiptReason",
     "Reference",
     "Result",
     "ResumedFrom",
@@ -221,6 +223,29 @@ class Allowance(msgspec.Struct, frozen=True, omit_defaults=True):
     """How many of the later requests, newest first."""
 
 
+class ResumedFrom(msgspec.Struct, frozen=True, tag="resumed-from", omit_defaults=True):
+    """From here on the checkpoint of this entry id is in force, with what a start added to it.
+
+    Everything the view needs is in here, so that whoever reads the path sees the same view.
+    """
+
+    checkpoint: str
+    """Empty where there was none: task, request and suffix stand alone."""
+    last_depth: int | None = None
+    """Entries up to this depth are not in the view but through the checkpoint; None: as the checkpoint says."""
+    gap: tuple[int, int] | None = None
+    """First and last depth of entries that neither the checkpoint covers nor the view holds."""
+    request: Reference | None = None
+    """The newest finished exchange's request, where the view does not hold that exchange."""
+    request_shown: int = -1
+    """How many code points of it are rendered; -1 is all."""
+    notes: Reference | None = None
+    task: Reference | None = None
+    """Only without a checkpoint, which has its own."""
+    dropped: int = 0
+    """Results left out because their calls are not in the view."""
+
+
 class Checkpoint(msgspec.Struct, frozen=True, tag="checkpoint", omit_defaults=True):
     """Stands for all entries up to `last`. Entries of a greater depth are kept, those that came meanwhile too.
 
@@ -273,6 +298,10 @@ class Checkpoint(msgspec.Struct, frozen=True, tag="checkpoint", omit_defaults=Tr
     """Tokens of all its summary requests together: cost, never context."""
     cost: float = 0.0
     """Dollars they cost when they were made; zero for unknown or free."""
+    hashes: tuple[tuple[str, str], ...] = ()
+    """Files as the agent last saw them: real path and sha256."""
+    resumed: ResumedFrom | None = None
+    """How a start took it up: put in when the path is read, never written."""
 
 
 class Note(msgspec.Struct, frozen=True, tag="note"):
@@ -362,12 +391,6 @@ class Notes(msgspec.Struct, frozen=True, tag="notes"):
     text: str
 
 
-class ResumedFrom(msgspec.Struct, frozen=True, tag="resumed-from"):
-    """From here on the resume checkpoint of this entry id is in force."""
-
-    checkpoint: str
-
-
 class RunCard(msgspec.Struct, frozen=True, tag="run", omit_defaults=True):
     """What happened to a run, for the person; the run's own rows say what holds. Never sent to the model."""
 
@@ -425,6 +448,27 @@ class BranchSummary(msgspec.Struct, frozen=True, tag="branch-summary", omit_defa
     """Tokens of all its summary requests together: cost, never context."""
 
 
+ReceiptReason: TypeAlias = Literal[
+    "cancelled",
+    "truncated",
+    "empty",
+    "byte-bound",
+    "provider-failure",
+    "tool-call",
+    "timeout",
+    "unconfirmed",
+    "log",
+]
+
+
+class Receipt(msgspec.Struct, frozen=True, tag="receipt"):
+    """A resume checkpoint that did not come about, and nothing else of it: the answer before it stands."""
+
+    exchange: str
+    """Entry id of the prompt that opened the newest exchange."""
+    reason: ReceiptReason
+
+
 class UnknownBody(msgspec.Struct, frozen=True):
     """A kind from a newer version, or a body that does not fit its kind: kept, shown, exported, never sent."""
 
@@ -454,6 +498,7 @@ Body: TypeAlias = (
     | Pinned
     | Notes
     | ResumedFrom
+    | Receipt
     | RunCard
     | Label
     | BranchSummary
@@ -482,6 +527,7 @@ KINDS: dict[str, type[Body]] = {
         Pinned,
         Notes,
         ResumedFrom,
+        Receipt,
         RunCard,
         Label,
         BranchSummary,

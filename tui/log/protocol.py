@@ -66,6 +66,10 @@ class PathReader(Protocol):
         """Return the newest entry on this path of a kind that is about `ref`, e.g. the result of a call id."""
         ...
 
+    async def find(self, entry_id: str) -> Entry | None:
+        """Return the entry of this id, or None where it does not lie on this path."""
+        ...
+
     def entries(self) -> AsyncIterator[list[Entry]]:
         """Yield the whole path in pages, oldest first, as it was when the iteration began."""
         ...

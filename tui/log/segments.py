@@ -22,6 +22,7 @@ __all__ = [
     "Span",
     "covers",
     "extend",
+    "find",
     "find_id",
     "find_ref",
     "has_ref",
@@ -242,6 +243,15 @@ def newest(db: sqlite3.Connection, path: Path, kind: str) -> Entry | None:
         if row is not None:
             return _entries(db, path, [row])[0]
     return None
+
+
+def find(db: sqlite3.Connection, path: Path, entry_id: str) -> Entry | None:
+    """Return the entry of an id on a path."""
+    row = db.execute("SELECT key FROM entry WHERE id=?", (entry_id,)).fetchone()
+    place = place_of(row[0]) if row is not None else None
+    if place is None or not covers(path, place):
+        return None
+    return read(db, path, place.depth, place.depth, limit=1)[0]
 
 
 _REF = "SELECT key FROM entry INDEXED BY entry_ref WHERE ref=? AND kind=? ORDER BY key DESC"

@@ -119,6 +119,10 @@ class Reader:
         """See `PathReader.find_ref`."""
         return await self._read(lambda db, path: segments.find_ref(db, path, ref, kind))
 
+    async def find(self, entry_id: str) -> Entry | None:
+        """See `PathReader.find`."""
+        return await self._read(lambda db, path: segments.find(db, path, entry_id))
+
     async def entries(self) -> AsyncIterator[list[Entry]]:
         """Yield the whole path in pages, oldest first, as it was when the iteration began.
 

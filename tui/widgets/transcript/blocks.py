@@ -37,6 +37,7 @@ from tui.log.entries import (
     Pinned,
     Prompt,
     Queue,
+    Receipt,
     Reference,
     Result,
     ResumedFrom,
@@ -354,6 +355,7 @@ _Other: TypeAlias = (
     | Pinned
     | Notes
     | ResumedFrom
+    | Receipt
     | RunCard
     | Label
     | BranchSummary
@@ -366,7 +368,7 @@ def _single(entry_id: str, body: _Other, level: Level) -> Block | None:
     match body:
         case Notice():
             return NoticeBlock(entry_id, body.text, level, body.level)
-        case ModelChosen() | ApprovalMode() | TaskSet() | Pinned() | ResumedFrom():
+        case ModelChosen() | ApprovalMode() | TaskSet() | Pinned() | ResumedFrom() | Receipt():
             return NoticeBlock(entry_id, _setting(body), level)
         case RunCard():
             return NoticeBlock(entry_id, _card(body), level, _SEVERITIES.get(body.what, "info"))
@@ -505,7 +507,7 @@ def _image(part: Image) -> str:
     return f"[image {part.media_type}, {part.width}×{part.height}]"
 
 
-def _setting(body: ModelChosen | ApprovalMode | TaskSet | Pinned | ResumedFrom) -> str:
+def _setting(body: ModelChosen | ApprovalMode | TaskSet | Pinned | ResumedFrom | Receipt) -> str:
     match body:
         case ApprovalMode():
             return f"approval: {body.mode}"
@@ -514,7 +516,10 @@ def _setting(body: ModelChosen | ApprovalMode | TaskSet | Pinned | ResumedFrom) 
         case Pinned():
             return f"pinned: {len(body.texts)}" + (f", the newest: {body.texts[-1]}" if body.texts else "")
         case ResumedFrom():
-            return "resumed from the checkpoint"
+            gap = f"; entries {body.gap[0]} to {body.gap[1]} are not shown to the agent" if body.gap else ""
+            return f"continued from the summary{gap}"
+        case Receipt():
+            return f"no summary for next time: {body.reason}"
         case ModelChosen():
             return f"model: {body.provider}/{body.model}" + (f", {body.window:,} tokens" if body.window else "")
 
