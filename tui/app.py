@@ -10,7 +10,7 @@ import asyncio
 import gc
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
@@ -73,6 +73,7 @@ class ClewApp(DressedApp, inherit_bindings=False):
         options = self._with_keys(options)
         self.main = MainScreen(options, look_of(options.environ, theme.styles()))
         self._scope: CancelScope | None = None
+        self._picked = False
         self._options: SessionOptions | None = None
         """What sessions are opened with."""
         self._next: SessionOptions | None = None
@@ -161,6 +162,9 @@ class ClewApp(DressedApp, inherit_bindings=False):
                     await self.main.begin(link)
                     begun = True
                     self._send_first()
+                    if self.options.pick and not self._picked:
+                        self._picked = True
+                        self._show_sessions()
                     async for event in events:
                         self.main.show(event)
                         self._follow_on(options, agent, event)
@@ -207,6 +211,23 @@ class ClewApp(DressedApp, inherit_bindings=False):
         self._next = options
         self._end_session()
 
+    def _show_sessions(self) -> None:
+        """Show the list of sessions; the picked one is opened in the place of this one."""
+        from tui.agent.shelf import Shelf
+        from tui.screens.sessions import SessionsPage
+
+        link, options = self.main.link, self._options
+        if link is None or options is None:
+            self.main.note("The session is not open yet")
+            return
+
+        def do(work: Callable[[], Awaitable[None]]) -> None:
+            if self.main.link is not None:
+                self.main.link.do(lambda _agent: work())
+
+        page = SessionsPage(Shelf(options.home, options.cwd), do, here=link.agent.session_id)
+        self.push_screen(page, lambda picked: self._switch("id", picked) if picked else None)
+
     def _send_first(self) -> None:
         """Send what the command line gave, once."""
         prompt, attachments = self.options.prompt, self.options.attachments
@@ -244,6 +265,7 @@ class ClewApp(DressedApp, inherit_bindings=False):
 
         powers = Powers(
             renew=lambda: self._switch("new"),
+            resume=self._show_sessions,
             take_over=lambda: self._switch("id", self.session_id, held="take", arrives=True),
             theme=self.theme,
             themes=self.known_themes,

@@ -168,17 +168,14 @@ def _session(asked: Arguments) -> int:
 
 
 def _resumed(asked: Arguments, own: Places, cwd: Path) -> str:
-    """Return the whole id of the session that `-r` means; empty without `-r`."""
-    if asked.resume is None:
+    """Return the whole id of the session that `-r` means; empty without one."""
+    if not asked.resume:
         return ""
     import anyio
 
-    from tui.console.ask import choose_session
     from tui.console.sessions import resumed_session
 
-    if asked.resume:
-        return anyio.run(resumed_session, own.data, cwd, asked.resume)
-    return anyio.run(choose_session, own.data, cwd)
+    return anyio.run(resumed_session, own.data, cwd, asked.resume)
 
 
 def _load(asked: Arguments, own: Places, cwd: Path, *, ask: bool) -> Loaded:
@@ -194,7 +191,7 @@ def _options(start: _Start) -> SessionOptions:
 
     asked = start.asked
     settings = start.loaded.settings.for_model(start.loaded.settings.model)
-    resumed = asked.newest or asked.resume is not None
+    resumed = asked.newest or bool(asked.resume)
     given = {name for name, value in asked.flags.items() if value is not None}
     choice = ModelChoice(settings.provider, settings.model, settings.base_url, settings.window)
     return SessionOptions(
@@ -224,6 +221,7 @@ def _app(start: _Start) -> int:
         cwd=start.cwd,
         version=__version__,
         prompt=start.asked.prompt,
+        pick=start.asked.resume == "",
         theme=start.loaded.settings.theme,
         theme_folders=(themes_folder(), start.own.config / "themes"),
         history=None if start.asked.no_session else history_file(start.own.data, start.cwd),

@@ -13,6 +13,7 @@ __all__ = ["COMMANDS", "Command", "Name", "Typed", "Unknown", "matching", "parse
 Name: TypeAlias = Literal[
     "help",
     "new",
+    "resume",
     "take-over",
     "continue",
     "model",
@@ -48,6 +49,7 @@ class Command(msgspec.Struct, frozen=True):
 COMMANDS: tuple[Command, ...] = (
     Command("help", "keys and commands"),
     Command("new", "a new session in this project; this one is kept"),
+    Command("resume", "the sessions of this directory: go on with one, search, rename, throw away"),
     Command("take-over", "write this session here from now on; the other window can only read it then"),
     Command("continue", "go on with what is pending or was interrupted"),
     Command("model", "show the models, or answer with this one from now on", "[ID]"),

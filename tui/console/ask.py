@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Literal
 
-from tui.streams import CannotStartError
 from tui.trust import Decision, ProjectFiles, changes
 
-__all__ = ["ask_purge", "ask_trust", "choose_session"]
-
-_OFFERED = 20
-"""Sessions shown to choose from; `clew sessions` has them all."""
+__all__ = ["ask_purge", "ask_trust"]
 
 
 def ask_trust(project: ProjectFiles, before: Decision | None) -> Literal["yes", "no", "never"]:
@@ -43,22 +38,6 @@ def _answer(question: str) -> str:
     sys.stderr.write(question)
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower()
-
-
-async def choose_session(home: Path, cwd: Path) -> str:
-    """Show the newest sessions of this directory; return the id of the one chosen. Raises `CannotStartError`."""
-    from tui.console.sessions import list_sessions, session_row
-
-    sessions = await list_sessions(home, cwd, _OFFERED)
-    if not sessions:
-        raise CannotStartError("There is no session in this directory to go on with.")
-    for number, info in enumerate(sessions, 1):
-        _show(f"{number:>3}  {session_row(info)}")
-    answer = _answer(f"Which one? [1-{len(sessions)}, Enter for 1]: ") or "1"
-    number = int(answer) if answer.isascii() and answer.isdigit() and len(answer) < 4 else 0
-    if not 1 <= number <= len(sessions):
-        raise CannotStartError("No session was chosen.")
-    return sessions[number - 1].id
 
 
 def ask_purge(count: int) -> bool:

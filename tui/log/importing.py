@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tui.log import blobs, nodes, segments, track
+from tui.log import blobs, digest, nodes, segments, track
 from tui.log.entries import Entry, Notice, Prompt, decode_body, encode_body
 from tui.log.errors import ImportRefused
 from tui.log.lease import release
@@ -252,6 +252,7 @@ def finish(db: sqlite3.Connection, state: Taking, number: int) -> Imported:
             state.head.id,
         ),
     )
+    digest.recount(db, state.head.id, path)
     state.line.put_scratch(db, IMPORTED, b"1")
     if state.line.lease is not None:
         release(db, state.line.lease)

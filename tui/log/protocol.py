@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -15,6 +15,10 @@ from tui.log.nodes import BranchPoint, TreeFacts
 from tui.log.runs import RunEventRow, RunRow, RunWrite
 
 __all__ = ["PathReader", "RunRows", "SessionInfo", "SessionLog", "now_ms"]
+
+
+SessionState: TypeAlias = Literal["", "interrupted", "handoff"]
+"""What a session is in the middle of: an exchange that has not settled, or a handoff that is pending."""
 
 
 def now_ms() -> int:
@@ -41,6 +45,14 @@ class SessionInfo(msgspec.Struct, frozen=True):
     """Session it was forked from."""
     forked_at: str = ""
     """Entry it was forked at."""
+    branches: int = 1
+    size: int | None = None
+    """Bytes of its own entries; None: written by an older clew."""
+    state: SessionState = ""
+    draft: bool = False
+    """Whether there is a text nobody sent."""
+    held: str = ""
+    """Which window writes it now, in words."""
 
 
 class PathReader(Protocol):

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from tui.log import lease, nodes
+from tui.log import digest, lease, nodes
 from tui.log.errors import Damaged, LogError, LogUnwritable, NewerSchema, SqliteUnfit
 from tui.log.paths import create_private, is_network, private_folder, tighten
 from tui.log.protocol import now_ms
@@ -161,7 +161,7 @@ def open_memory() -> Database:
 
 
 def _statements() -> tuple[str, ...]:
-    return (*_TABLES.split(";"), *nodes.TABLES)
+    return (*_TABLES.split(";"), *nodes.TABLES, digest.TABLE)
 
 
 def open_project(path: Path, project: Path, *, read_only: bool = False) -> Database:
@@ -194,6 +194,8 @@ def _writable(path: Path, project: Path) -> Database:
             durable(db, network=is_network(path))
             create(db, project)
             why = migrated(db, path)
+        if not why:
+            _patiently(db, digest.TABLE)
         if why:
             db.execute("PRAGMA query_only=ON")
     except sqlite3.OperationalError as error:

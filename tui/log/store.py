@@ -10,6 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import msgspec
+
 from tui.log import importing, lease, purge, runs, track
 from tui.log.catalogue import Catalogue
 from tui.log.entries import Body
@@ -106,12 +108,24 @@ class Store:
         return Session(self._worker, line, self._index, self._note)
 
     async def newest(self) -> SessionInfo | None:
-        """Return the most recently used session that is not in the trash."""
-        return next(iter(await self.sessions(limit=1)), None)
+        """Return the most recently used session in which somebody said or typed anything, outside the trash."""
+        return next(iter(await self.sessions(limit=1, said=True)), None)
 
-    async def sessions(self, *, limit: int = 50, before: int | None = None) -> list[SessionInfo]:
-        """Return sessions outside the trash, the most recently used first; `before` is the last line's `recent`."""
-        return await self._worker.read(lambda db: track.infos(db, limit, before, trashed=False))
+    async def sessions(self, *, limit: int = 50, before: int | None = None, said: bool = False) -> list[SessionInfo]:
+        """Return sessions outside the trash, the most recently used first; `before` is the last line's `recent`.
+
+        `said`: only those in which somebody said or typed anything.
+        """
+
+        def work(db: track.Db) -> list[SessionInfo]:
+            rows = track.infos(db, limit, before, trashed=False, said=said)
+            held = {row[0] for row in db.execute("SELECT session FROM lease WHERE pid IS NOT NULL")}
+            return [
+                msgspec.structs.replace(info, held=self._desk.holder(db, info.id)) if info.id in held else info
+                for info in rows
+            ]
+
+        return await self._worker.read(work)
 
     async def trashed(self) -> list[SessionInfo]:
         """Return the sessions in the trash, the most recently used first."""
@@ -168,6 +182,10 @@ class Store:
         done = await self._worker.write(lambda db: importing.finish(db, state, number), lambda _done: state.line.drop())
         await self._worker.read(lambda db: self._note(track.info_of(db, done.session)))
         return done
+
+    async def rename(self, session_id: str, title: str) -> None:
+        """Name a session, whoever writes it. Raises `SessionNotFound`."""
+        await self._worker.write(lambda db: track.rename(db, session_id, title))
 
     async def close(self) -> None:
         """Give all leases back and close the database. Closing twice does nothing."""

@@ -11,12 +11,12 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path as FilePath
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
+from tui.log import digest, nodes, runs, segments
 from tui.log import lease as leases
-from tui.log import nodes, runs, segments
 from tui.log.entries import (
     Answer,
     ApprovalMode,
@@ -33,12 +33,26 @@ from tui.log.entries import (
 )
 from tui.log.errors import Damaged, DuplicateResult, EntryNotFound, LeaseLost, LogUnwritable, SessionNotFound
 from tui.log.lease import Lease, Owner
-from tui.log.protocol import SessionInfo
+from tui.log.protocol import SessionInfo, SessionState
 from tui.log.runs import RunWrite
 from tui.log.segments import Place
 from tui.messages import clean_json, new_id
 
-__all__ = ["Clock", "Db", "Desk", "State", "Track", "create", "info_of", "infos", "ref_of", "title_of", "trash"]
+__all__ = [
+    "Clock",
+    "Db",
+    "Desk",
+    "State",
+    "Track",
+    "create",
+    "info_of",
+    "infos",
+    "ref_of",
+    "rename",
+    "state_of",
+    "title_of",
+    "trash",
+]
 
 Clock: TypeAlias = Callable[[], int]
 Db: TypeAlias = sqlite3.Connection
@@ -205,14 +219,17 @@ class Track:
         entries = tuple(_chained(state, bodies, now))
         _refuse_duplicates(db, state.path, entries)
         path = _open_segment(db, self.session, state) if entries else state.path
+        follows, size = state == self._stored(db, _row(db, self.session)), 0
         for entry in entries:
             kind, raw = encode_body(entry.body)
+            size += len(raw)
             key = path[0].segment << 32 | entry.depth
             values = (key, entry.id, kind, entry.time, ref_of(entry.body), raw)
             db.execute("INSERT INTO entry(key, id, kind, time, ref, body) VALUES(?,?,?,?,?,?)", values)
             nodes.index(db, key, entry)
         if entries:
             state = State(entries[-1].id, segments.extend(path, len(entries)))
+        digest.note(db, self.session, state.path, entries, size=size, follows=follows)
         _move_leaf(db, self.session, state, now)
         _follow_up(db, self.session, entries)
         return state, entries
@@ -411,26 +428,46 @@ def trash(db: sqlite3.Connection, session: str, *, trashed: bool) -> None:
         raise SessionNotFound(session)
 
 
-_INFO = "SELECT id, title, cwd, created, updated, recent, leaf_depth, trashed, forked_from, forked_at FROM session "
+def rename(db: sqlite3.Connection, session: str, title: str) -> None:
+    """Name a session, whoever writes it. Raises `SessionNotFound`."""
+    if not db.execute("UPDATE session SET title=? WHERE id=?", (_utf8(title_of(title)), session)).rowcount:
+        raise SessionNotFound(session)
 
 
-def infos(db: sqlite3.Connection, limit: int, before: int | None, *, trashed: bool) -> list[SessionInfo]:
-    """Return sessions, the most recently used first."""
-    where = "WHERE recent < ? AND trashed <= ? ORDER BY recent DESC LIMIT ?"
-    rows = db.execute(_INFO + where, (2**62 if before is None else before, int(trashed), limit))
+_INFO = (
+    "SELECT s.id, s.title, s.cwd, s.created, s.updated, s.recent, s.leaf_depth, s.trashed, s.forked_from, s.forked_at, "
+    "(SELECT count(*) FROM segment g WHERE g.session = s.id), "
+    "EXISTS (SELECT 1 FROM scratch c WHERE c.session = s.id AND c.name = 'draft' AND length(c.data) > 0), "
+)
+_FIGURES = "d.size, d.open, d.ended, d.phase, d.said FROM session s LEFT JOIN digest d ON d.session = s.id "
+_NO_FIGURES = "NULL, NULL, NULL, NULL, NULL FROM session s "
+
+
+def _select(db: sqlite3.Connection) -> str:
+    return _INFO + (_FIGURES if digest.exists(db) else _NO_FIGURES)
+
+
+def infos(
+    db: sqlite3.Connection, limit: int, before: int | None, *, trashed: bool, said: bool = False
+) -> list[SessionInfo]:
+    """Return sessions, the most recently used first; `said` leaves out those in which nobody said or typed anything."""
+    spoken = " AND (s.title <> x'' OR s.id IN (SELECT session FROM scratch WHERE name='draft' AND length(data) > 0))"
+    where = f"WHERE s.recent < ? AND s.trashed <= ?{spoken if said else ''} ORDER BY s.recent DESC LIMIT ?"
+    rows = db.execute(_select(db) + where, (2**62 if before is None else before, int(trashed), limit))
     return [_info(row) for row in rows]
 
 
 def info_of(db: sqlite3.Connection, session: str) -> SessionInfo:
     """Return one session. Raises `SessionNotFound`."""
-    row = db.execute(_INFO + "WHERE id=? AND trashed <= 1", (session,)).fetchone()
+    row = db.execute(_select(db) + "WHERE s.id=? AND s.trashed <= 1", (session,)).fetchone()
     if row is None:
         raise SessionNotFound(session)
     return _info(row)
 
 
-def _info(row: tuple[str, bytes, bytes, int, int, int, int | None, int, str | None, str | None]) -> SessionInfo:
-    session, title, cwd, created, updated, recent, depth, trashed, origin, at = row
+def _info(row: tuple[Any, ...]) -> SessionInfo:
+    session, title, cwd, created, updated, recent, depth, trashed, origin, at, branches, draft = row[:12]
+    size, exchange_open, ended, phase, _said = row[12:]
     return SessionInfo(
         id=session,
         title=bytes(title).decode("utf-8", "replace"),
@@ -442,4 +479,15 @@ def _info(row: tuple[str, bytes, bytes, int, int, int, int | None, int, str | No
         trashed=bool(trashed),
         forked_from=origin or "",
         forked_at=at or "",
+        branches=max(1, branches),
+        size=size,
+        state=state_of(open_=bool(exchange_open), ended=ended or "", phase=phase or ""),
+        draft=bool(draft),
     )
+
+
+def state_of(*, open_: bool, ended: str, phase: str) -> SessionState:
+    """Return what a session is in the middle of."""
+    if phase in ("saved", "compacting", "ready", "failed"):
+        return "handoff"
+    return "interrupted" if open_ or ended == "interrupted" else ""

@@ -36,6 +36,8 @@ class Powers(msgspec.Struct, frozen=True):
 
     renew: Callable[[], None]
     """Start a new session."""
+    resume: Callable[[], None]
+    """Show the list of sessions."""
     take_over: Callable[[], None]
     """Write the session that is followed here."""
     theme: str
@@ -60,6 +62,8 @@ def run_command(screen: MainScreen, command: Typed, powers: Powers) -> None:
             _help(screen, powers)
         case "new":
             powers.renew()
+        case "resume":
+            powers.resume()
         case "take-over":
             _take_over(screen, powers)
         case "model":

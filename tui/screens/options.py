@@ -26,6 +26,8 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     prompt: str | None = None
     """Sent at once."""
+    pick: bool = False
+    """Show the list of sessions at once."""
     attachments: tuple[Attachment, ...] = ()
     """What was piped in, sent with the prompt."""
     theme: str = ""
