@@ -263,6 +263,9 @@ class ClewApp(DressedApp, inherit_bindings=False):
     def _command(self, event: Composer.CommandTyped) -> None:
         from tui.screens.commanding import Powers, run_command
 
+        def read(page: TextPage) -> None:
+            self.push_screen(page)
+
         powers = Powers(
             renew=lambda: self._switch("new"),
             resume=self._show_sessions,
@@ -270,15 +273,12 @@ class ClewApp(DressedApp, inherit_bindings=False):
             theme=self.theme,
             themes=self.known_themes,
             use_theme=self.use_theme,
-            read=self._read,
+            read=read,
             pick=self._pick,
             find=self._find,
             edit=self._edit,
         )
         run_command(self.main, event.command, powers)
-
-    def _read(self, page: TextPage) -> None:
-        self.push_screen(page)
 
     def _pick(self, page: PickPage, picked: Callable[[str | None], None]) -> None:
         self.push_screen(page, picked)
