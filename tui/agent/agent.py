@@ -18,13 +18,12 @@ from tui.agent.branch import Branch, file_states
 from tui.agent.broadcast import Broadcast, Subscription
 from tui.agent.compaction import Compaction
 from tui.agent.dispatch import Dispatcher, Nobody
-from tui.agent.events import AgentEvent, QueueChanged, QueuedText, UsageChanged
+from tui.agent.events import AgentEvent, QueueChanged, QueuedText, QueueReturned, Said, UsageChanged
 from tui.agent.exchange import Exchange
 from tui.agent.files import SeenFiles
 from tui.agent.gate import Gate
 from tui.agent.journal import Journal, watch
 from tui.agent.loop import Loop
-from tui.agent.moving import arrival
 from tui.agent.requests import RequestBuilder
 from tui.agent.saving import Saver
 from tui.agent.starting import Starting
@@ -37,7 +36,7 @@ from tui.models.base import Model, ModelInfo, WindowSource
 from tui.tools.base import Preview, ToolContext
 from tui.tools.permissions import Verdict
 
-__all__ = ["Agent", "AgentParts", "AgentStoppedError", "Mode", "chosen_model"]
+__all__ = ["Agent", "AgentParts", "AgentStoppedError", "Mode", "approval_of", "chosen_model"]
 
 Mode = Literal["ask", "edits", "all"]
 
@@ -64,6 +63,8 @@ class AgentParts(msgspec.Struct, frozen=True):
     """Whether there is an editor that takes waiting texts back when the agent stops."""
     compaction: Callable[[Agent], Compaction]
     """Makes the driver of the handoff; given the agent for the model in force."""
+    model_of: Callable[[ModelChosen], Awaitable[Model]]
+    """Opens the model that an entry names."""
     saver: Callable[[Agent], Saver]
     """Makes what writes the summary for next time."""
     starting: Callable[[Agent], Starting]
@@ -268,18 +269,35 @@ class Agent(SessionView):
         await self._journal.append(ApprovalMode(mode))
         self._approval = mode
 
-    async def move(self, entry_id: str, decide: Callable[[Branch], tuple[Body, ...]]) -> None:
+    async def move(
+        self, entry_id: str, decide: Callable[[Branch], tuple[Body, ...]], model: Model | None = None
+    ) -> None:
         """Go on from the entry of this id: only while nothing runs, and nothing runs by it.
 
-        What `decide` returns for the branch that ends there is written with the move, in one transaction; so is
-        what keeps the path whole and the queue, the model and the approval mode as they are.
+        What `decide` returns for the branch that ends there is written with the move, in one transaction. Queue,
+        handoff and approval mode are those of the new path; `model` is the one that answers on it, if another.
         """
         self.check()
-        left = self._journal.branch
-        await self._journal.move(entry_id, lambda target: (*arrival(left, target), *decide(target)))
+        await self._journal.move(entry_id, decide)
         self._parts.seen.reset(file_states(self._journal.branch.entries))
+        self._approval = approval_of(self._journal.branch)
+        if model is not None:
+            self._retired.append(self._model)
+            self._model = model
         await self.dispatcher.moved()
         self.tell()
+
+    async def model_of(self, chosen: ModelChosen) -> Model:
+        """Return the model that an entry of the log names. Raises `ModelError`."""
+        return await self._parts.model_of(chosen)
+
+    def say(self, text: str) -> None:
+        """Tell the person one line that is not in the log."""
+        self._parts.broadcast.emit(Said(text))
+
+    def give_back(self, texts: tuple[str, ...]) -> None:
+        """Give texts back to the editor."""
+        self._parts.broadcast.emit(QueueReturned(texts))
 
     def context(self, mark: str) -> ToolContext:
         """Return what a program that the program itself runs may use."""
@@ -330,6 +348,12 @@ class Agent(SessionView):
                 f"Nothing can be sent: {self._journal.failure or 'another window owns this session'}. "
                 "What is saved is kept; the text stays in the editor."
             )
+
+
+def approval_of(branch: Branch) -> Mode:
+    """Return how much a person is asked on a branch."""
+    entry = branch.newest(ApprovalMode)
+    return entry.body.mode if entry is not None and isinstance(entry.body, ApprovalMode) else "ask"
 
 
 def chosen_model(info: ModelInfo) -> ModelChosen:

@@ -9,6 +9,7 @@ import msgspec
 from tui.agent.agent import Agent
 from tui.agent.branch import Branch
 from tui.agent.compaction import state_of
+from tui.agent.moving import arrival
 from tui.context.handoff import step
 from tui.context.handoff_effects import Append
 from tui.context.handoff_events import Undone
@@ -24,6 +25,8 @@ class Told(msgspec.Struct, frozen=True):
 
     text: str
     question: bool = False
+    draft: str = ""
+    """Words for the editor."""
 
 
 _REFUSED: dict[HandoffError, str] = {"empty": "it is blank", "over-long": "it is too long"}
@@ -66,7 +69,8 @@ async def undo(agent: Agent, *, confirmed: bool = False) -> Told:
     if not confirmed:
         return Told(_question(entry.body, await agent.journal.log.since(entry.depth + 1)), question=True)
     cycle = entry.body.cycle
-    await agent.move(entry.parent, lambda target: _closed(target, cycle))
+    left = agent.journal.branch
+    await agent.move(entry.parent, lambda target: (*arrival(left, target), *_closed(target, cycle)))
     return Told("The checkpoint is undone: the conversation stands as before it")
 
 

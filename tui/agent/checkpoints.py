@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import msgspec
@@ -12,10 +12,11 @@ from tui.agent.journal import Journal
 from tui.agent.requests import RequestBuilder, price
 from tui.agent.summariser import Summarised, Summariser
 from tui.agent.summary_models import SummaryModels
-from tui.context.checkpoint import Budget, Plan, plan
-from tui.context.summary import Accepted, Rejected, pointer_checkpoint, prepare, with_summary
+from tui.context.checkpoint import Budget, Plan, files_of, plan, summary_cap
+from tui.context.summary import Accepted, Material, Rejected, pointer_checkpoint, prepare, with_summary
 from tui.context.templates import PromptFolder, Template, TemplateFault, read_template
-from tui.log.entries import Checkpoint, Entry, HandoffError, Note
+from tui.context.view import effective, in_force
+from tui.log.entries import BranchSummary, Checkpoint, Entry, HandoffError, Note
 from tui.messages import Usage
 from tui.models.base import Model, ModelError
 
@@ -32,6 +33,14 @@ class NoCheckpoint(msgspec.Struct, frozen=True):
     error: HandoffError
     detail: str = ""
     pointer: Checkpoint | None = None
+
+
+class _Written(msgspec.Struct, frozen=True):
+    text: str
+    model: str
+    seconds: float
+    usage: Usage
+    cost: float
 
 
 class CheckpointMakerParts(msgspec.Struct, frozen=True):
@@ -89,6 +98,21 @@ class CheckpointMaker:
         )
 
     async def _summarised(self, planned: Plan, budget: Budget, model: Model, focus: str) -> Checkpoint | NoCheckpoint:
+        made = await self._asked(planned, budget, model, focus)
+        if isinstance(made, NoCheckpoint):
+            return made
+        return with_summary(
+            planned,
+            made.text,
+            arrived=self._arrived(planned),
+            model=made.model,
+            seconds=made.seconds,
+            usage=made.usage,
+            cost=made.cost,
+        )
+
+    async def _asked(self, what: Plan | Material, budget: Budget, model: Model, focus: str) -> _Written | NoCheckpoint:
+        """Return what the summary model writes of something, or why it may not stand."""
         literal = self._parts.requests.given(model).prompt
         template = read_template("summary", self._parts.folders, literal=literal)
         if isinstance(template, TemplateFault):
@@ -98,22 +122,34 @@ class CheckpointMaker:
         except ModelError as error:
             return NoCheckpoint("provider-failure", f"the summary model cannot be used: {error}")
         own = budget if asked is model else self._parts.requests.budget(asked)
-        done = await self._run(planned, template, own, asked, focus)
+        done = await self._run(what, template, own, asked, focus)
         cost = round(price(done.usage, asked.info), 6)
         self._parts.requests.spent(cost)
         if not isinstance(done.verdict, Accepted):
             return NoCheckpoint(done.verdict.error, done.verdict.detail)
-        return with_summary(
-            planned,
-            done.verdict.text,
-            arrived=self._arrived(planned),
-            model=asked.info.id,
-            seconds=done.seconds,
-            usage=done.usage,
-            cost=cost,
-        )
+        return _Written(done.verdict.text, asked.info.id, done.seconds, done.usage, cost)
 
-    async def _run(self, planned: Plan, template: Template, budget: Budget, model: Model, focus: str) -> Summarised:
+    async def of_branch(self, left: Sequence[Entry], shared: str) -> BranchSummary | NoCheckpoint:
+        """Return the summary of a branch that is left, by the rules of a checkpoint's; `left`: what it has alone.
+
+        `shared` is the id of the newest entry both paths have.
+        """
+        self._parts.emit(PhaseChanged("compacting"))
+        model = self._parts.model()
+        budget = self._parts.requests.budget(model)
+        checkpoint = in_force(left)
+        covered = tuple(effective(left, checkpoint))
+        before = checkpoint.body if checkpoint is not None and isinstance(checkpoint.body, Checkpoint) else None
+        what = Material(covered, before.summary if before is not None else "", summary_cap(budget))
+        made = await self._asked(what, budget, model, "")
+        if isinstance(made, NoCheckpoint):
+            return made
+        changed = files_of(covered, before)[1]
+        return BranchSummary(left[-1].id, shared, made.text, changed, made.model, made.seconds, made.usage)
+
+    async def _run(
+        self, planned: Plan | Material, template: Template, budget: Budget, model: Model, focus: str
+    ) -> Summarised:
         """Ask for the summary; where its server refuses the size after all, in smaller parts: no dead end."""
         room, left = budget, _SMALLER_AT_MOST
         while True:

@@ -58,6 +58,7 @@ class Loop:
         self._scope: anyio.CancelScope | None = None
         self._stop = False
         self._resume = False
+        self._held = False
         self._over = False
         self.last = Settled("answered")
         """How the newest exchange of this process ended."""
@@ -87,6 +88,10 @@ class Loop:
         """Do `work` in this task, when nothing else runs; Esc stops it."""
         self._jobs.append(work)
         self._begin()
+
+    def hold(self) -> None:
+        """Let nothing go on by itself after the job that says this: it led to another place of the tree."""
+        self._held = True
 
     def _begin(self) -> None:
         if self._over:
@@ -151,6 +156,9 @@ class Loop:
         """Go on with the handoff, else make the next prompt durable; False where nothing waits."""
         while self._jobs:
             await self._jobs.popleft()()
+        held, self._held = self._held and not self._prompts, False
+        if held:
+            return False
         if await self._compaction.advance() or self._journal.branch.continuation_due:
             return True
         if self._resume:

@@ -1,4 +1,4 @@
-"""Moving the leaf: what is written where it arrives, so that the path is whole and what is in force stays so."""
+"""Moving the leaf: what is written where it arrives, so that the path is whole, and what is in force there."""
 
 from __future__ import annotations
 
@@ -7,17 +7,22 @@ from tui.agent.toolrun import refused
 from tui.context.view import EFFECTS_UNKNOWN
 from tui.log.entries import ApprovalMode, Body, ModelChosen, Queue, Settled
 
-__all__ = ["arrival"]
+__all__ = ["arrival", "made_whole"]
 
 
 def arrival(left: Branch, target: Branch) -> tuple[Body, ...]:
-    """Return what goes with a move from `left` to `target`: nothing open stays open, nothing in force changes.
+    """Return what goes with a move from `left` to `target` where nothing in force may change."""
+    return (*made_whole(target), *_in_force(left, target))
+
+
+def made_whole(target: Branch) -> tuple[Body, ...]:
+    """Return what a path needs whose end is moved to: nothing open stays open.
 
     A call that is open there may well have run on the branch that was left: its effects are unknown here.
     """
     calls = [refused(call, EFFECTS_UNKNOWN, "unknown") for call, _ in open_calls(target.entries)]
     settled = (Settled("interrupted", "The conversation goes on from here."),) if target.exchange_open else ()
-    return (*calls, *settled, *_in_force(left, target))
+    return (*calls, *settled)
 
 
 def _in_force(left: Branch, target: Branch) -> tuple[Body, ...]:

@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
-from tui.agent.compaction import Compaction
+from tui.agent.branch import Branch
+from tui.agent.compaction import Compaction, state_of
 from tui.agent.journal import Journal
 from tui.agent.loop import Loop
 from tui.agent.settle import headline, recovery
@@ -19,9 +20,10 @@ from tui.context.recovery import Opened, Recovery, recover_handoff, tail_facts
 from tui.log import Damaged, SessionLog
 from tui.log.entries import Body, Entry, Handoff, Note, Prompt, Result, Settled
 from tui.log.gaps import since_of
+from tui.log.protocol import PathReader
 from tui.messages import AssistantMessage
 
-__all__ = ["WAIT", "Reopening", "growing"]
+__all__ = ["WAIT", "Reopening", "growing", "tail"]
 
 WAIT = 3.0
 """Seconds in which Esc stops what would go on by itself."""
@@ -46,7 +48,7 @@ class Reopening(msgspec.Struct, frozen=True):
     async def run(self) -> None:
         """Write what the last owner could not, then do what the newest handoff calls for."""
         state = self.compaction.state
-        facts = tail_facts(await self._tail(), state)
+        facts = tail_facts(await tail(self.journal.log, self.journal.branch), state)
         written = await _recover(self.journal, self.left)
         cut = [headline(entry.body) for entry in written if isinstance(entry.body, Settled)]
         found = recover_handoff(state, facts, self.opened, headless=not self.interactive)
@@ -54,14 +56,6 @@ class Reopening(msgspec.Struct, frozen=True):
         if line and found.act in ("nothing", "wait", "fail-interrupted"):
             self.offer(line)
         await self._act(found, line)
-
-    async def _tail(self) -> Sequence[Entry]:
-        """Return the path from the newest note, handoff and prompt on: all that belongs to a pending cycle."""
-        branch = self.journal.branch
-        places = [entry.depth for kind in (Note, Handoff, Prompt) if (entry := branch.newest(kind)) is not None]
-        first = min(places, default=0)
-        held = not branch.entries or branch.entries[0].depth <= first
-        return branch.entries if held or not self.compaction.unanswered else await since_of(self.journal.log, first)
 
     async def _act(self, found: Recovery, line: str) -> None:
         match found.act:
@@ -100,6 +94,15 @@ class Reopening(msgspec.Struct, frozen=True):
             await self.sleep(WAIT)
 
         self.loop.job(announced)
+
+
+async def tail(log: PathReader, branch: Branch) -> Sequence[Entry]:
+    """Return the path from the newest note, handoff and prompt on: all that belongs to a pending cycle."""
+    places = [entry.depth for kind in (Note, Handoff, Prompt) if (entry := branch.newest(kind)) is not None]
+    first = min(places, default=0)
+    held = not branch.entries or branch.entries[0].depth <= first
+    closed = state_of(branch.newest(Handoff)).phase in ("none", "answered")
+    return branch.entries if held or closed else await since_of(log, first)
 
 
 async def _recover(journal: Journal, left: Callable[[str], str]) -> tuple[Entry, ...]:

@@ -221,7 +221,10 @@ def _choice(options: SessionOptions, branch: Branch) -> ModelChoice:
     if entry is None or not isinstance(entry.body, ModelChosen):
         settings = options.settings
         return ModelChoice(settings.provider, settings.model, settings.base_url, settings.window)
-    own = entry.body
+    return _own_choice(entry.body)
+
+
+def _own_choice(own: ModelChosen) -> ModelChoice:
     return reopened(ModelChoice(own.provider, own.model, own.base_url, own.window or None))
 
 
@@ -344,6 +347,7 @@ class _Assembly:
             starting=self._starting,
             checkpoint_idle=self._options.settings.checkpoint_idle,
             sleep=self._options.sleep,
+            model_of=lambda own: with_server_window(_own_choice(own), self._options.environ),
         )
         self._agent = Agent(parts, model, _mode(self._options, self._journal.branch))
         return self._agent

@@ -39,12 +39,14 @@ __all__ = [
     "Plan",
     "Situation",
     "compactable",
+    "files_of",
     "keep_budget",
     "largest_note",
     "made_progress",
     "needed_window",
     "note_fault",
     "plan",
+    "summary_cap",
     "utf16_units",
 ]
 
@@ -120,6 +122,11 @@ class Plan(msgspec.Struct, frozen=True):
     """Whether it covers something new and gains enough."""
     leaf_depth: int
     """Of the newest entry it was made from; what comes later is kept."""
+
+
+def summary_cap(budget: Budget) -> int:
+    """Return the tokens a summary may have that is no checkpoint's, and stands in the view beside it."""
+    return max(_CAP_LEAST, min(_CAP, max(1_024, budget.window // 10), budget.room // 4))
 
 
 def utf16_units(text: str) -> int:
@@ -390,7 +397,7 @@ def _draft(
     previous = before.body if before is not None and isinstance(before.body, Checkpoint) else None
     last = covered[-1] if covered else before
     current = requests.current
-    read, changed = _files(covered, previous)
+    read, changed = files_of(covered, previous)
     return Checkpoint(
         origin=origin,
         first=covered[0].id if covered else (previous.first if previous else ""),
@@ -425,7 +432,7 @@ def _carried_note(situation: Situation, kept: Sequence[Entry]) -> str:
     return "" if stays else situation.pending_note
 
 
-def _files(covered: Sequence[Entry], previous: Checkpoint | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def files_of(covered: Sequence[Entry], previous: Checkpoint | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the files read and the files changed, newest last, those of earlier checkpoints included."""
     read: dict[str, None] = dict.fromkeys(previous.read if previous else ())
     changed: dict[str, None] = dict.fromkeys(previous.changed if previous else ())

@@ -38,6 +38,7 @@ __all__ = [
     "IDLE_SECONDS",
     "TOTAL_SECONDS",
     "Accepted",
+    "Material",
     "Rejected",
     "SummaryJob",
     "edited",
@@ -162,7 +163,15 @@ def _result(message: ToolResult) -> str:
 # --- the requests -------------------------------------------------------------------------------
 
 
-def prepare(plan: Plan, system: str, budget: Budget, *, focus: str = "") -> SummaryJob | Rejected:
+class Material(msgspec.Struct, frozen=True):
+    """What a summary is made of, where no checkpoint is planned."""
+
+    covered: tuple[Entry, ...]
+    previous_summary: str
+    summary_tokens: int
+
+
+def prepare(plan: Plan | Material, system: str, budget: Budget, *, focus: str = "") -> SummaryJob | Rejected:
     """Return the requests of a summary for the model that writes it, or why its window is too small.
 
     `budget.window` and `budget.calibration` are the summary model's. Every covered entry reaches a request.

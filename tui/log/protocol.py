@@ -163,8 +163,15 @@ class SessionLog(PathReader, Protocol):
         """
         ...
 
-    async def fork(self, entry_id: str | None = None) -> SessionLog:
-        """Return a new session, open for writing, that begins after an entry (None: the leaf). This one stays."""
+    async def fork(self, entry_id: str | None = None, *bodies: Body) -> SessionLog:
+        """Return a new session, open for writing, that begins after an entry (None: the leaf) and with `bodies`.
+
+        One transaction; this session stays as it is.
+        """
+        ...
+
+    async def shared_depth(self, entry_id: str) -> int:
+        """Return the depth of the newest entry that this path and the one to an entry both have; -1 for none."""
         ...
 
     async def tree(self) -> TreeFacts:

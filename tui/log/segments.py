@@ -31,6 +31,7 @@ __all__ = [
     "path_to",
     "place_of",
     "read",
+    "shared",
 ]
 
 BUDGET = 32 * 2**20
@@ -92,6 +93,12 @@ def extend(path: Path, count: int) -> Path:
 def covers(path: Path, place: Place) -> bool:
     """Whether a place lies on a path."""
     return any(span.segment == place.segment and span.low <= place.depth <= span.high for span in path)
+
+
+def shared(one: Path, two: Path) -> int:
+    """Return the depth of the newest entry two paths have in common; -1 where there is none."""
+    highs = {span.segment: span.high for span in two}
+    return next((min(span.high, highs[span.segment]) for span in one if span.segment in highs), -1)
 
 
 class _Window(msgspec.Struct, frozen=True):

@@ -251,11 +251,15 @@ class Session(Window):
         """See `SessionLog.move`."""
         return await self._written(lambda db: self._track.move(db, entry_id, bodies))
 
-    async def fork(self, entry_id: str | None = None) -> Session:
+    async def fork(self, entry_id: str | None = None, *bodies: Body) -> Session:
         """See `SessionLog.fork`. Works for a follower too."""
-        child = await self._shell.write(lambda db: self._track.fork(db, entry_id), Track.hold)
+        child = await self._shell.write(lambda db: self._track.fork(db, entry_id, bodies), Track.hold)
         await self._shell.announce(child.session)
         return Session(self._shell.runner, child, self._index, self._shell.told)
+
+    async def shared_depth(self, entry_id: str) -> int:
+        """See `SessionLog.shared_depth`."""
+        return await self._shell.look_up(lambda db: self._track.shared_depth(db, entry_id))
 
     async def tree(self) -> nodes.TreeFacts:
         """See `SessionLog.tree`."""

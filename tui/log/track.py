@@ -251,8 +251,11 @@ class Track:
                 raise EntryNotFound(entry_id)
         return place
 
-    def fork(self, db: sqlite3.Connection, entry_id: str | None) -> Track:
-        """Insert a session that begins after an entry; the leaf is looked up here and now (oh-my-pi#7474)."""
+    def fork(self, db: sqlite3.Connection, entry_id: str | None, bodies: tuple[Body, ...] = ()) -> Track:
+        """Insert a session that begins after an entry, with its first own entries.
+
+        The leaf is looked up here and now (oh-my-pi#7474).
+        """
         row = _row(db, self.session)
         place = self.find(db, entry_id) if entry_id else row.leaf
         cwd = db.execute("SELECT cwd FROM session WHERE id=?", (self.session,)).fetchone()[0]
@@ -266,7 +269,13 @@ class Track:
             )
         db.execute("UPDATE session SET forked_from=?, forked_at=? WHERE id=?", (self.session, at, child.session))
         child.settle(State(at, path))
+        if bodies:
+            child.settle(child.append(db, bodies)[0])
         return child
+
+    def shared_depth(self, db: sqlite3.Connection, entry_id: str) -> int:
+        """Return the depth of the newest entry that the active path and the one to an entry both have, or -1."""
+        return segments.shared(self.current(db), self.path_to(db, entry_id))
 
     def tree(self, db: sqlite3.Connection) -> nodes.TreeFacts:
         """Return what the tree is drawn from, with the leaf as it is stored."""
