@@ -51,7 +51,7 @@ from tui.context.handoff_events import (
     SummaryRefused,
 )
 from tui.context.templates import PromptFolder
-from tui.log.entries import Body, BranchSummary, Checkpoint, Entry, Handoff, Note, Queue, Settled
+from tui.log.entries import Body, Checkpoint, Entry, Handoff, Note, Queue, Settled
 from tui.messages import new_id
 from tui.models.base import Model
 
@@ -82,6 +82,8 @@ class Compaction:
 
     def __init__(self, parts: CompactionParts) -> None:
         self._parts = parts
+        self.summary_of_branch = parts.maker.of_branch
+        """Gives the summary of a branch that is left, or why there is none; writes nothing."""
         self._journal = parts.journal
         self._resuming = ""
         self._making: anyio.CancelScope | None = None
@@ -205,10 +207,6 @@ class Compaction:
         await self._parts.maker.aclose()
 
     # --- checkpoints
-
-    async def summary_of_branch(self, left: Sequence[Entry], shared: str) -> BranchSummary | NoCheckpoint:
-        """Return the summary of a branch that is left, or why there is none; writes nothing."""
-        return await self._parts.maker.of_branch(left, shared)
 
     async def _own_summary(self, wanted: StartSummary) -> None:
         """Make the machine's own summary; Esc and the program's end void it and are written down."""
