@@ -15,10 +15,20 @@ from tui import __version__
 from tui.messages import clean
 from tui.settings import KEYS
 
-__all__ = ["COMMANDS", "RESERVED", "Arguments", "CommandArguments", "UsageError", "help_text", "parse", "version_text"]
+__all__ = [
+    "COMMANDS",
+    "Arguments",
+    "CommandArguments",
+    "RunArguments",
+    "UsageError",
+    "help_text",
+    "parse",
+    "version_text",
+]
 
-Command: TypeAlias = Literal["sessions", "log", "export", "import", "info", "doctor", "models", "reset-terminal"]
+Command: TypeAlias = Literal["run", "sessions", "log", "export", "import", "info", "doctor", "models", "reset-terminal"]
 COMMANDS: Mapping[str, str] = {
+    "run": "work through a plan: PLAN.toml|PLAN.md [--headless] [--new] [--yes]; run status [--json]",
     "sessions": "list the sessions of this directory; trash ID, restore ID, purge [ID]",
     "log": "print every entry of a session, one JSON object a line",
     "export": "write a session to read or to carry: --format md|html|jsonl [-o FILE]",
@@ -28,13 +38,11 @@ COMMANDS: Mapping[str, str] = {
     "models": "list the models that can be used",
     "reset-terminal": "set back what a killed clew left switched on",
 }
-RESERVED = ("run",)
-"""Words kept for commands that come later."""
-_TAKES = {"sessions": 100, "log": 1, "export": 1, "import": 1, "info": 1, "doctor": 1}
+_TAKES = {"run": 1, "sessions": 100, "log": 1, "export": 1, "import": 1, "info": 1, "doctor": 1}
 """How many words may follow a command."""
 _KEEPING = ("trash", "restore", "purge")
 """What `clew sessions` can do with some of them."""
-_TAKES_JSON = ("sessions", "import", "info", "doctor", "models")
+_TAKES_JSON = ("run", "sessions", "import", "info", "doctor", "models")
 
 _TOP = """\
 usage: clew [OPTIONS] [PROMPT]       open the app, with PROMPT sent at once
@@ -50,6 +58,18 @@ exit status: 0 answered, 1 error, 2 usage, 3 paused by a bound, 4 needs a person
 
 class UsageError(Exception):
     """Arguments that cannot be used. `str()` is one sentence."""
+
+
+class RunArguments(msgspec.Struct, frozen=True):
+    """What `clew run PLAN` was given."""
+
+    plan: str
+    """The plan's file."""
+    headless: bool = False
+    new: bool = False
+    """Begin anew, where a run of this plan is not over."""
+    yes: bool = False
+    """Start with uncommitted changes; go on though plan or checkout changed."""
 
 
 class Arguments(msgspec.Struct, frozen=True):
@@ -69,6 +89,7 @@ class Arguments(msgspec.Struct, frozen=True):
     version: bool = False
     flags: Mapping[str, str | None] = {}
     """The settings among the flags, unchecked, by field."""
+    run: RunArguments | None = None
 
 
 class CommandArguments(msgspec.Struct, frozen=True):
@@ -120,6 +141,8 @@ _OF_COMMANDS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
     (("-o", "--output"), {"metavar": "FILE"}),
     (("--yes",), {"action": "store_true"}),
     (("--rebuild",), {"action": "store_true"}),
+    (("--headless",), {"action": "store_true"}),
+    (("--new",), {"action": "store_true"}),
 )
 """Options that belong to commands alone."""
 
@@ -163,8 +186,12 @@ def parse(argv: Sequence[str]) -> Arguments | CommandArguments:
     found = vars(parser.parse_intermixed_args(before))
     words = cast("list[str]", found.pop("words"))
     of_command = {name: found.pop(name) for name in ("json", "format", "output", "yes", "rebuild")}
-    if words and words[0] in RESERVED:
-        raise UsageError(f"`clew {words[0]}` comes later; as a prompt it is written `clew -- {words[0]} …`.")
+    running = bool(words) and words[0] == "run"
+    alone = [name for name in ("headless", "new") if found.pop(name)]
+    if running and words[1:2] != ["status"]:
+        return _run(words[1:] + literal, found, of_command, alone)
+    if alone:
+        raise UsageError(f"--{alone[0]} belongs to `clew run PLAN`.")
     if words and words[0] in COMMANDS:
         return _command(words, literal, found, of_command)
     if of_command["json"]:
@@ -217,6 +244,20 @@ def _command(words: list[str], literal: list[str], found: dict[str, Any], own: d
         help=bool(found["help"]),
         flags={name: value for name, value in flags.items() if value is not None},
     )
+
+
+def _run(words: list[str], found: dict[str, Any], own: dict[str, Any], alone: list[str]) -> Arguments:
+    """Return what `clew run PLAN` asks for: a session that works through a plan."""
+    if len(words) != 1:
+        raise UsageError("`clew run` takes one PLAN (.toml or .md), or `status`; a prompt is written `clew -- run …`.")
+    wrong = [name for name in ("json", "format", "output", "rebuild") if own[name]]
+    wrong += [name for name in ("print", "newest", "resume", "no_session") if found[name] not in (None, False)]
+    if wrong:
+        name = {"newest": "continue", "no_session": "no-session"}.get(wrong[0], wrong[0])
+        raise UsageError(f"--{name} does not go with `clew run PLAN`.")
+    asked = _arguments([], found)
+    plan = RunArguments(clean(words[0]), headless="headless" in alone, new="new" in alone, yes=bool(own["yes"]))
+    return msgspec.structs.replace(asked, run=plan)
 
 
 def _flags(found: dict[str, Any]) -> dict[str, str | None]:

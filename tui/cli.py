@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import msgspec
 
 from tui import __version__, crash
-from tui.arguments import Arguments, CommandArguments, UsageError, help_text, parse, version_text
+from tui.arguments import Arguments, CommandArguments, RunArguments, UsageError, help_text, parse, version_text
 from tui.first_frame import FIRST
 from tui.messages import Attachment, Text, UserMessage
 from tui.plain import needs_ascii, plain_line
@@ -28,6 +28,7 @@ from tui.streams import CannotStartError, abandon_stdout, draw_on_terminal, hard
 if TYPE_CHECKING:
     from tui.agent.session import SessionOptions
     from tui.console.loading import Loaded
+    from tui.headless.planned import PlanWork
 
 __all__ = ["front_for", "main", "message_of"]
 
@@ -114,7 +115,7 @@ def front_for(asked: Arguments, *, terminals: bool, term: str) -> Front:
 
     Looking at one of the two alone leaves a screen in somebody's file (nori-skillsets#530).
     """
-    if asked.print is not None or asked.mode is not None:
+    if asked.print is not None or asked.mode is not None or asked.run is not None:
         return "headless"
     if terminals and term in ("", "dumb", "unknown"):
         raise UsageError(f"A terminal with TERM={term or '(unset)'} cannot show the app; `clew -p PROMPT` works there.")
@@ -160,6 +161,11 @@ def _session(asked: Arguments) -> int:
             FIRST.give_back()
     if asked.resume == "":
         raise UsageError("-r needs an ID here; `clew sessions` lists them.")
+    if asked.run is not None:
+        loaded = _load(asked, own, cwd, ask=False)
+        return _headless(
+            _Start(asked, loaded, own, cwd, front, _run_session(asked.run, own, cwd)), _work(asked.run, cwd)
+        )
     message = message_of(asked.print or asked.prompt or "", read_piped())
     if message is None:
         raise UsageError("There is nothing to send: give a PROMPT, or pipe one in.")
@@ -178,6 +184,30 @@ def _resumed(asked: Arguments, own: Places, cwd: Path) -> str:
     return anyio.run(resumed_session, own.data, cwd, asked.resume)
 
 
+def _run_session(run: RunArguments, own: Places, cwd: Path) -> str:
+    """Return the session of this plan's run that is not over; empty where a new one begins."""
+    import anyio
+
+    from tui.console.runs import unfinished_session
+
+    return "" if run.new else anyio.run(unfinished_session, own.data, cwd, str(_plan_file(run, cwd)))
+
+
+def _plan_file(run: RunArguments, cwd: Path) -> Path:
+    return (cwd / Path(run.plan).expanduser()).resolve()
+
+
+def _work(run: RunArguments, cwd: Path) -> PlanWork:
+    """Return the plan to work through. Raises `UsageError`."""
+    from tui.headless.planned import PlanWork
+    from tui.runs.plan import PlanError, read_plan
+
+    try:
+        return PlanWork(read_plan(_plan_file(run, cwd)), str(_plan_file(run, cwd)), run.yes)
+    except PlanError as error:
+        raise UsageError("The plan cannot be used:\n" + "\n".join(map(plain_line, error.problems))) from error
+
+
 def _load(asked: Arguments, own: Places, cwd: Path, *, ask: bool) -> Loaded:
     from tui.console.loading import load
 
@@ -188,10 +218,11 @@ def _options(start: _Start) -> SessionOptions:
     """Return what the session is opened with; a resumed one keeps its own model and mode, unless a flag says else."""
     from tui.agent.session import SessionOptions
     from tui.models.factory import ModelChoice
+    from tui.runs.attach import attach_runs
 
     asked = start.asked
     settings = start.loaded.settings.for_model(start.loaded.settings.model)
-    resumed = asked.newest or bool(asked.resume)
+    resumed = asked.newest or bool(start.session_id)
     given = {name for name, value in asked.flags.items() if value is not None}
     choice = ModelChoice(settings.provider, settings.model, settings.base_url, settings.window)
     return SessionOptions(
@@ -207,6 +238,7 @@ def _options(start: _Start) -> SessionOptions:
         settings=start.loaded.settings,
         prompt_folders=start.loaded.prompts,
         instructions_home=start.own.config,
+        attach=attach_runs,
     )
 
 
@@ -233,7 +265,7 @@ def _app(start: _Start) -> int:
     return run_app(options)
 
 
-def _headless(start: _Start, message: UserMessage) -> int:
+def _headless(start: _Start, message: UserMessage | PlanWork) -> int:
     from tui.headless.notes import usage_note
     from tui.headless.run import Headless, run
     from tui.headless.sinks import JsonSink, TextSink

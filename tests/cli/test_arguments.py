@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tui.arguments import COMMANDS, RESERVED, Arguments, CommandArguments, UsageError, help_text, parse
+from tui.arguments import COMMANDS, Arguments, CommandArguments, RunArguments, UsageError, help_text, parse
 from tui.cli import front_for, message_of
 from tui.messages import Attachment, Text
 
@@ -52,7 +52,7 @@ def test_print_takes_one_prompt(argv: list[str], printed: str, words: str | None
     assert (asked.print, asked.prompt) == (printed, words)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "run"])
 def test_a_command_word_wins(name: str) -> None:
     assert parse([name]) == CommandArguments(name=name)
     assert parse(["--cwd", "d", name]) == CommandArguments(name=name, cwd="d")
@@ -67,8 +67,13 @@ def test_commands_take_what_they_know() -> None:
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        *(([word], "comes later") for word in RESERVED),
-        (["run", "plan.toml"], "clew -- run"),
+        (["run"], "takes one PLAN"),
+        (["run", "a", "b"], "takes one PLAN"),
+        (["run", "plan.toml", "--json"], "--json does not go"),
+        (["run", "plan.toml", "-c"], "--continue does not go"),
+        (["run", "status", "more"], "one ID"),
+        (["--headless", "x"], "clew run PLAN"),
+        (["--new"], "clew run PLAN"),
         (["sessions", "more"], "no more words"),
         (["log", "a", "b"], "one ID"),
         (["log", "--json"], "JSON already"),
@@ -89,6 +94,15 @@ def test_what_cannot_be_used_is_one_sentence(argv: list[str], words: str) -> Non
         parse(argv)
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_plan_is_run_with_the_options_of_a_session() -> None:
+    asked = prompt("run", "plan.toml", "--headless", "--yes", "--model", "m", "--mode", "json")
+    assert asked.run == RunArguments("plan.toml", headless=True, yes=True)
+    assert (asked.flags["model"], asked.mode, asked.prompt) == ("m", "json", None)
+    assert prompt("run", "a.md", "--new").run == RunArguments("a.md", new=True)
+    assert parse(["run", "status", "--json"]) == CommandArguments(name="run", id="status", json=True)
+    assert prompt("--", "run", "away").prompt == "run away"
 
 
 def test_options_of_the_contract() -> None:

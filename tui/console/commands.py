@@ -52,6 +52,10 @@ def run_command(call: CommandCall) -> int:
 
 async def _run(call: CommandCall) -> int:
     match call.name:
+        case "run":
+            from tui.console.runs import show_status
+
+            return await show_status(call.home, call.cwd, as_json=call.as_json)
         case "sessions" if call.id:
             from tui.console.keeping import keep_sessions
 

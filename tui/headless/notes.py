@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tui.agent.events import AgentEvent, EntryAdded, Failed, RetryWaiting, Said, UsageChanged
 from tui.context.bar import bar_text, short_count
-from tui.log.entries import Answer, Checkpoint, Notice, Result, Settled
+from tui.log.entries import Answer, Checkpoint, Notice, Result, RunCard, Settled
 from tui.messages import ToolCall
 from tui.plain import plain_line
 
@@ -30,7 +30,7 @@ def _entry_notes(body: object) -> list[str]:
     match body:
         case Answer(message=message):
             return [_call_note(call) for call in message.calls]
-        case Notice(text=text):
+        case Notice(text=text) | RunCard(text=text):
             return [plain_line(text)]
         case Checkpoint() as checkpoint:
             return [_checkpoint_note(checkpoint)]

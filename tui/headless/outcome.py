@@ -41,7 +41,9 @@ class Ended(msgspec.Struct, frozen=True):
     status: Exit
     settled: Settled
     text: str
-    """The visible words of the newest answer."""
+    """The visible words of the newest answer, or the report of a run."""
+    whole: bool = False
+    """The text is true whatever the end was: a report."""
 
 
 class Exchanged:

@@ -18,6 +18,7 @@ from tui.agent.broadcast import Subscription
 from tui.agent.events import AgentEvent, ApprovalAsked, PhaseChanged, UsageChanged
 from tui.agent.session import SessionOptions, open_session
 from tui.headless.outcome import Ended, Exchanged, Exit, Opened, status_of
+from tui.headless.planned import PlanWork
 from tui.headless.sinks import Sink
 from tui.log.entries import Settled
 from tui.log.errors import LogError, NothingToContinue
@@ -36,7 +37,8 @@ class Headless(msgspec.Struct, frozen=True):
     """One call of print or JSON mode."""
 
     options: SessionOptions
-    message: UserMessage
+    message: UserMessage | PlanWork
+    """What is sent, or the plan that is worked through."""
     sink: Sink
     usage: Callable[[UsageChanged], str] | None = None
     """Says how full the context is, for `--verbose`."""
@@ -83,7 +85,8 @@ class _Run:
             say(self._call.usage(self._usage))
         if self._pending:
             say(self._pending)
-        self._write(lambda: self._call.sink.end(Ended(status, settled, self._exchanged.text)))
+        whole = isinstance(self._call.message, PlanWork)
+        self._write(lambda: self._call.sink.end(Ended(status, settled, self._exchanged.text, whole)))
         return Exit.ERROR if self._gone else status
 
     async def _watch(
@@ -108,16 +111,22 @@ class _Run:
                 say(agent.usage.problem)
             opened = Opened(agent.session_id, options.cwd, agent.model_info, options.persist)
             self._write(lambda: self._call.sink.begin(opened))
-            await agent.send(self._call.message, "follow-up")  # behind what the session still has to do
+            refused = await _begin(agent, self._call.message)
+            if refused is not None:
+                self._settled = refused
+                return
             self._agent = agent
             async for event in events:
                 self._see(agent, event)
-                if self._gone or (isinstance(event, PhaseChanged) and event.phase == "idle"):
+                if self._gone or (isinstance(event, PhaseChanged) and event.phase == "idle" and agent.idle):
                     break
             if self._gone:
                 await agent.interrupt()
             self._settled = await agent.settled()
             self._pending = pending_note(agent, persisted=options.persist)
+            if isinstance(self._call.message, PlanWork):
+                self._exchanged.text = self._call.message.text(agent)
+                self._settled = self._call.message.ending(agent, self._settled)
             if not self._gone and not self._stopped and self._settled.reason == "answered":
                 await self._save(agent, events)
 
@@ -144,6 +153,14 @@ class _Run:
         except BrokenPipeError:
             self._gone = True
             say(_GONE)
+
+
+async def _begin(agent: Agent, message: UserMessage | PlanWork) -> Settled | None:
+    """Send the message, or begin the plan; return why nothing was done, or None."""
+    if isinstance(message, PlanWork):
+        return await message.begin(agent)
+    await agent.send(message, "follow-up")  # behind what the session still has to do
+    return None
 
 
 def pending_note(agent: Agent, *, persisted: bool) -> str:

@@ -55,7 +55,7 @@ class TextSink:
         """Print the answer, the same to a terminal and to a pipe."""
         if note := ending_note(ended.settled):
             say(note)
-        if ended.settled.reason in _PRINTED and ended.text:
+        if (ended.settled.reason in _PRINTED or ended.whole) and ended.text:
             shown = plain_text(ended.text)
             sys.stdout.write(shown if shown.endswith("\n") else shown + "\n")
         sys.stdout.flush()

@@ -24,7 +24,7 @@ from tui.models.rehearsal.facts import Lines, is_cut, lines_in, names_in, report
 from tui.models.rehearsal.overview import MANIFESTS, Manifest, manifest_of
 from tui.models.rehearsal.toolbox import Replacement
 
-__all__ = ["create", "insert", "replace", "run_command", "run_tests"]
+__all__ = ["create", "insert", "replace", "run_command", "run_tests", "test_commands", "unique_blocks"]
 
 _MOST_FILES = 20
 _MISSING = re.compile(r"No module named '?pytest|\b(?:npm|make|python3?|cargo|go): (?:command )?not found")
@@ -197,7 +197,7 @@ def create(desk: Desk) -> Work:
 
 def run_tests(desk: Desk) -> Work:
     """Find out how the tests are run here, run them, and tell the figures."""
-    commands = yield from _test_commands(desk)
+    commands = yield from test_commands(desk)
     if not commands:
         desk.page.head("I found no tests to run: no test script, no test target and no test files.")
         return
@@ -209,7 +209,8 @@ def run_tests(desk: Desk) -> Work:
             return
 
 
-def _test_commands(desk: Desk) -> Generator[Ask, list[Found], list[str]]:
+def test_commands(desk: Desk) -> Generator[Ask, list[Found], list[str]]:
+    """Return the commands that run this project's tests, the likeliest first."""
     top, manifests = yield from _manifests(desk)
     target = "".join(f" {path}" for path in desk.task.paths if re.fullmatch(r"[\w./-]+", path) and path != ".")
     commands: list[str] = []

@@ -105,7 +105,10 @@ def carried_work(text: str) -> Carried:
 
 
 def _request_in(text: str) -> str:
-    """Return the current request of a checkpoint, else its task."""
+    """Return the run item a checkpoint carries, else the current request, else the task."""
+    item = text.rfind("RUN ITEM IN WORK")
+    if item >= 0:
+        return text[item:].partition("\n")[2]
     current = text.rfind("CURRENT REQUEST")
     if current >= 0:
         return text[current:].partition("\n")[2].strip()
@@ -135,7 +138,7 @@ def summary_of(request: Request) -> str:
         "## Exact identifiers",
         *(_bullets((f"`{name}`" for name in _identifiers(text)), 60) or ["- none"]),
     ]
-    most = min(_MOST_SUMMARY, request.max_output * 3)
+    most = min(_MOST_SUMMARY, request.max_output * 2)
     return _clip("\n".join(parts), most)
 
 

@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from tui.models.base import Request
-from tui.models.rehearsal import change, look, overview
+from tui.models.rehearsal import change, look, overview, repair
 from tui.models.rehearsal.desk import Ask, Desk, Page, Work
 from tui.models.rehearsal.evidence import Evidence, Found, Scope, scope_of
 from tui.models.rehearsal.handoff import Carried, carried_work, is_summary, must_hand_over, note_for, row_of, summary_of
+from tui.models.rehearsal.item import item_in, words_of_item
 from tui.models.rehearsal.prompt import Intent, Task, tasks_in
 from tui.models.rehearsal.toolbox import Planned, Toolbox
 
@@ -35,6 +36,7 @@ _WORK: dict[Intent, Callable[[Desk], Work]] = {
     Intent.REPLACE: change.replace,
     Intent.INSERT: change.insert,
     Intent.CREATE: change.create,
+    Intent.REPAIR: repair.repair,
     Intent.TEST: change.run_tests,
     Intent.RUN: change.run_command,
 }
@@ -67,12 +69,27 @@ def next_answer(request: Request) -> Draft:
     handing_over = must_hand_over(request)
     progress = _replay(request, scope, _tasks(scope, carried), without_locked=handing_over)
     if progress.wanted is None:
-        return Draft(text=_report(progress.pages, carried))
+        return _item_ready(request, scope, carried, progress) or Draft(text=_report(progress.pages, carried))
     if handing_over:
         return _hand_over(request, scope, carried, progress)
     if sum(bool(answer.calls) for answer in scope.answers) >= MOST_ROUNDS:
         return Draft(text=_cut_short(progress, carried))
     return _ask(scope, progress)
+
+
+def _item_ready(request: Request, scope: Scope, carried: Carried, progress: _Progress) -> Draft | None:
+    """Say that the item of a run is ready, once; None where there is none, or nothing came of it."""
+    asked = [*scope.prompts, carried.asked]
+    item = next((found for found in map(item_in, reversed(asked)) if found is not None), None)
+    told = any(call.name == "item_ready" for answer in scope.answers for call in answer.calls)
+    if item is None or told or not Toolbox(request.tools).has("item_ready"):
+        return None
+    rows = [*carried.done, *(f"{task.text}: {page.headline}" for task, page in progress.pages)]
+    evidence = "\n".join(row_of(row) for row in rows) or "There was nothing to do."
+    return Draft(
+        text=f"Item {item.number} is done as far as I can tell.",
+        calls=(Planned("item_ready", {"evidence": evidence[:4_000]}),),
+    )
 
 
 def _carried(scope: Scope) -> Carried:
@@ -86,9 +103,9 @@ def _tasks(scope: Scope, carried: Carried) -> tuple[Task, ...]:
     if carried.open is not None:
         left = tasks_in_rows(carried.open)
     else:
-        asked = tasks_in([carried.asked] if carried.asked else [])
+        asked = tasks_in(words_of_item(carried.asked) if carried.asked else [])
         left = tuple(task for task in asked if not any(row.startswith(f"{task.text}: ") for row in carried.done))
-    return left + tasks_in(scope.prompts)
+    return left + tasks_in([words for prompt in scope.prompts for words in words_of_item(prompt)])
 
 
 def tasks_in_rows(rows: Sequence[str]) -> tuple[Task, ...]:

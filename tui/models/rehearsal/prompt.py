@@ -33,6 +33,7 @@ class Intent(enum.Enum):
     INSERT = "add text"
     CREATE = "create a file"
     TEST = "run the tests"
+    REPAIR = "mend a test"
     RUN = "run a command"
 
 
@@ -163,7 +164,7 @@ _VERBS = re.compile(
     r"(?i)^\W*(?:and\s+|also\s+|please\s+|finally\s+|next,?\s+|now\s+|can you\s+|could you\s+|tell me\s+)*"
     r"(?:list|show|find|count|search|grep|read|open|print|explain|describe|summari[sz]e|change|replace|rename|set|update"
     r"|add|append|insert|remove|delete|create|write|make|run|execute|test|check|where|what|which|who|how|locate|look"
-    r"|display|do the|does|edit|give|in\s+\S+,?\s+(?:change|replace|rename))\b"
+    r"|fix|mend|repair|display|do the|does|edit|give|in\s+\S+,?\s+(?:change|replace|rename))\b"
 )
 
 
@@ -432,6 +433,8 @@ def _change_intent(task: Task, text: str) -> Intent | None:
 def _run_intent(task: Task, text: str) -> Intent | None:
     if task.command:
         return Intent.RUN
+    if _said(text, "fix|mend|repair") and _said(text, "tests?|test suite|unit tests") and not task.old:
+        return Intent.REPAIR
     if _said(text, "tests?|test suite|unit tests|specs?") and _said(
         text, "run|execute|pass|passing|green|fail|failing|fails|broken|launch|start|succeed|ok|rerun"
     ):
