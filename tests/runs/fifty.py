@@ -36,7 +36,8 @@ class Handing(Hands):
 
 
 def _calls(message: dict[str, Any]) -> list[dict[str, Any]]:
-    return [one["function"] for one in message.get("tool_calls") or []]
+    calls: list[dict[str, Any]] = message.get("tool_calls") or []
+    return [one["function"] for one in calls]
 
 
 async def fifty(folder: Path, count: int, every: int) -> RunState:
