@@ -132,6 +132,31 @@ def test_arguments_may_be_an_object_and_the_old_form_is_read() -> None:
     assert (old.calls[0].name, old.calls[0].arguments, old.stop) == ("ls", {"p": 1}, StopReason.TOOL_CALLS)
 
 
+def test_one_call_or_part_may_stand_without_its_list() -> None:
+    lone = delta(tool_calls={"id": "a", "function": {"name": "ls", "arguments": '{"p":1}'}})
+    assert [one.arguments for one in answer(lone, delta("tool_calls")).calls] == [{"p": 1}]
+    assert answer(delta("stop", content={"type": "text", "text": "Hello"})).text == "Hello"
+
+
+def test_a_whole_message_at_the_end_repeats_nothing() -> None:
+    last = {"choices": [{"delta": {}, "message": {"role": "assistant", "content": "Hello"}, "finish_reason": "stop"}]}
+    assert answer(delta(content="Hello"), last).text == "Hello"
+    assert answer(last).text == "Hello"
+
+
+def test_a_failure_inside_the_choice_is_an_error_with_its_words() -> None:
+    failed = {
+        "choices": [{"index": 0, "delta": {}, "error": {"code": 502, "message": "boom"}, "finish_reason": "error"}]
+    }
+    with pytest.raises(Overloaded, match="boom"):
+        answer(delta(content="Hel"), failed)
+
+
+def test_figures_under_the_names_of_the_newer_protocol_count() -> None:
+    figures = {"usage": {"input_tokens": 10, "output_tokens": 3}}
+    assert answer(delta("stop", content="x"), figures).usage == Usage(10, output=3)
+
+
 def test_a_call_without_a_name_cannot_run() -> None:
     assert answer(call(index=0, id="a", arguments="{}"), delta("tool_calls")).calls[0].error
 

@@ -224,3 +224,31 @@ def test_keys_are_masked_whether_known_or_only_key_like() -> None:
     text = "bad key abcdefgh12345 and sk-ant-0123456789 and Bearer tok.en and AIzaSyA1234567890abcdefghij"
     masked = sanitise(text, (Secret("abcdefgh12345"),))
     assert masked == "bad key *** and *** and *** and ***"
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [
+        ("Rate limit reached. Please try again in 1.242s. Visit the site.", 1.242),
+        ("Please try again in 6m0s.", 360.0),
+        ("try again in 20ms", 0.02),
+        ("try again in 1h2m3.5s", 3723.5),
+        ("Please retry after 3 seconds.", 3.0),
+        ("Retry in 2 minutes", 120.0),
+        ("Please wait 10 seconds", 10.0),
+        ("try again later", None),
+        ("retry 5 times", None),
+        ("try again in 5 shifts", None),
+    ],
+)
+def test_a_wait_that_only_the_words_name_is_honoured(words: str, seconds: float | None) -> None:
+    error = said(429, words)
+    assert isinstance(error, RateLimited)
+    assert error.retry_after == (seconds if seconds is None else pytest.approx(seconds))
+    assert said(429, words, {"retry-after": "7"}).retry_after == 7.0, "the header is the server's own word"
+
+
+def test_a_wait_may_stand_in_the_details() -> None:
+    details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "36s"}]
+    assert said(429, "Resource exhausted", details=details).retry_after == 36.0
+    assert error_from_frame({"error": {"code": 503, "message": "busy", "details": details}}).retry_after == 36.0

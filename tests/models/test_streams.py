@@ -161,6 +161,67 @@ async def test_an_error_inside_the_stream_ends_it(protocol: Protocol, error: dic
         await ask_provider(reply, protocol)
 
 
+FAILURES = {
+    "error as text": 'data: {"error": "boom"}',
+    "error as true": 'data: {"error": true}',
+    "type error with a message": 'data: {"type": "error", "message": "boom"}',
+    "type error with a code": 'data: {"type": "error", "code": "server_error", "message": "boom"}',
+    "code as text": 'data: {"error": {"code": "502", "message": "boom"}}',
+    "object error": 'data: {"object": "error", "message": "boom", "code": 500}',
+    "status error": 'data: {"status": "error", "message": "boom"}',
+    "message and code alone": 'data: {"message": "boom", "code": 500}',
+    "detail alone": 'data: {"detail": "boom"}',
+    "a bare line of JSON": '{"error": "boom"}',
+    "a bare line under an event's name": 'event: error\n{"message": "boom"}',
+    "event error with plain text": "event: error\ndata: boom",
+    "event error with an empty object": "event: error\ndata: {}",
+    "event error with null": "event: error\ndata: null",
+    "event error with no data": "event: error\ndata:",
+    "the old field error": 'error: {"message": "boom"}',
+}
+
+
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
+@pytest.mark.parametrize("said", FAILURES.values(), ids=FAILURES)
+def test_a_failure_in_any_words_ends_the_stream(protocol: Protocol, said: str) -> None:
+    """Also where the rest of the answer follows, as if nothing had been."""
+    *before, last, rest = body_of(Reply(text="Hello"), protocol).split(b"\n\n")
+    for after in ([], [last]):
+        with pytest.raises(Overloaded) as caught:
+            read(b"\n\n".join([*before, said.encode(), *after, rest]), protocol)
+        assert caught.value.retryable
+
+
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
+@pytest.mark.parametrize("nothing", ["null", "{}", "[]", '""', "false", "0"])
+def test_an_error_with_nothing_in_it_is_none(protocol: Protocol, nothing: str) -> None:
+    first, rest = body_of(Reply(text="Hello"), protocol).split(b"\n\n", 1)
+    body = b"\n\n".join([first, b'data: {"type": "ping", "error": ' + nothing.encode() + b"}", rest])
+    assert finished(read(body, protocol)).message.text == "Hello"
+
+
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
+@pytest.mark.parametrize(
+    "sign", ["\x00", "\t", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x1f", "\x7f", "\x85", "\u2028", "\u2029"]
+)
+def test_a_control_character_raw_on_the_wire_costs_no_text(protocol: Protocol, sign: str) -> None:
+    body = body_of(Reply(text="a~b", piece=9), protocol).replace(b"a~b", f"a{sign}b".encode())
+    for cuts in ([], range(len(body))):
+        assert finished(read(body, protocol, cuts)).message.text == f"a{sign}b"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
+async def test_an_error_inside_the_stream_that_repeats_the_key_shows_none(protocol: Protocol) -> None:
+    key = "local-0123456789-token"
+    with pytest.raises(ModelError) as caught:
+        await ask_provider(Reply(text="x", error={"message": f"key {key} is over"}), protocol, key=key)
+    assert key not in str(caught.value)
+    with pytest.raises(ModelError) as caught:
+        await ask_provider(Reply(raw=f"event: error\ndata: the key {key} is over\n\n"), protocol, key=key)
+    assert key not in str(caught.value)
+
+
 @pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
 def test_thinking_alone_is_an_empty_answer(protocol: Protocol) -> None:
     message = finished(read(body_of(Reply(thinking="hm", signature="s"), protocol), protocol)).message
@@ -231,6 +292,16 @@ def test_a_call_cut_by_the_output_limit_keeps_its_text_and_cannot_run(protocol: 
 
 
 BAD_ARGUMENTS = [
+    '{"n": 1e999}',
+    '{"n": -1e999}',
+    '{"n": 18446744073709551616}',
+    '{"p": "a\nb"}',
+    '{"p": 1} and more',
+    '{"p": 1},',
+    '\ufeff{"p": 1}',
+    '"{\\"p\\": 1}"',
+    '{"a":' * 101 + "1" + "}" * 101,
+    '{"a":' * 5000 + "1" + "}" * 5000,
     '{"path": "bui',
     '{"p":1}{"p":2}',
     "[1]",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 from typing import Literal, NoReturn, TypeAlias, cast
 
 from tui.messages import (
@@ -25,8 +26,44 @@ __all__ = ["AnswerBuilder", "Part", "count", "parse_arguments", "preview"]
 _Kind: TypeAlias = Literal["text", "thinking", "call", "refusal"]
 
 
+MOST_LEVELS = 100
+"""Of nesting in arguments. What is nested deeper cannot be written by every encoder it would meet later."""
+
+
 def _no_constant(word: str) -> NoReturn:
     raise ValueError(f"{word} is not JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError("a number is out of range")
+    return number
+
+
+def _whole(digits: str) -> int:
+    """Return an integer that comes back from the log, and from a server, as the same one."""
+    number = int(digits)
+    if not -(2**63) <= number < 2**64:
+        raise ValueError("a number is out of range")
+    return number
+
+
+def _too_deep(value: Json, most: int = MOST_LEVELS) -> bool:
+    level: list[Json] = [value]
+    while level and most:
+        level, most = [inner for outer in level for inner in _inside(outer)], most - 1
+    return bool(level)
+
+
+def _inside(value: Json) -> Iterable[Json]:
+    match value:
+        case dict():
+            return cast("dict[str, Json]", value).values()
+        case list():
+            return cast("list[Json]", value)
+        case _:
+            return ()
 
 
 def preview(raw: str, limit: int = 200) -> str:
@@ -43,11 +80,13 @@ def parse_arguments(raw: str) -> tuple[dict[str, Json], str]:
     if not raw.strip():
         return {}, ""
     try:
-        value = json.loads(raw, parse_constant=_no_constant)
+        value: Json = json.loads(raw, parse_constant=_no_constant, parse_float=_finite, parse_int=_whole)
     except (ValueError, RecursionError) as error:
         return {}, f"The arguments are not valid JSON ({preview(str(error), 100)}): {preview(raw)}"
     if not isinstance(value, dict):
         return {}, f"The arguments are not a JSON object: {preview(raw)}"
+    if _too_deep(value):
+        return {}, f"The arguments are nested deeper than {MOST_LEVELS} levels: {preview(raw)}"
     return clean_json(cast("dict[str, Json]", value)), ""
 
 

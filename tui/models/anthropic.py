@@ -54,4 +54,4 @@ class AnthropicModel(WireModel):
 
     def reader(self) -> AnthropicReader:
         """Return a fresh reader."""
-        return AnthropicReader(self._info, self._make_id)
+        return AnthropicReader(self._info, self._make_id, self._http.secrets)

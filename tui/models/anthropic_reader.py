@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import cast
 
 import msgspec
@@ -11,8 +11,9 @@ import msgspec
 from tui.messages import Json, StopReason, Usage, clean
 from tui.models.answer import AnswerBuilder, Part, count
 from tui.models.base import EmptyAnswer, Finished, ModelEvent, ModelInfo, StreamDropped
-from tui.models.errors import error_from_frame, sanitise
-from tui.models.frames import decoded
+from tui.models.errors import sanitise
+from tui.models.frames import decoded, opened
+from tui.models.keys import Secret
 from tui.models.sse import SseEvent
 
 __all__ = ["AnthropicReader"]
@@ -45,7 +46,8 @@ class _Figures(msgspec.Struct):
 class AnthropicReader:
     """Takes events, gives model events; `finish` gives the terminal one or raises."""
 
-    def __init__(self, info: ModelInfo, new_id: Callable[[], str]) -> None:
+    def __init__(self, info: ModelInfo, new_id: Callable[[], str], secrets: Sequence[Secret] = ()) -> None:
+        self._secrets = secrets
         self._answer = AnswerBuilder(info, new_id)
         self._blocks: dict[int, Part | None] = {}
         self._newest = 0
@@ -66,17 +68,14 @@ class AnthropicReader:
 
     def feed(self, event: SseEvent) -> list[ModelEvent]:
         """Return what an event adds. Raises a `ModelError` for an error inside the stream."""
-        return self.feed_json(decoded(event), event.name)
+        return self.feed_json(decoded(event, self._secrets), event.name)
 
     def feed_json(self, data: Json, name: str = "") -> list[ModelEvent]:
         """Return what a decoded event, or a whole answer that was not streamed, adds."""
-        if not isinstance(data, dict):
+        event = opened(data, name, self._secrets)
+        if event is None:
             return []
-        event = cast("dict[str, Json]", data)
-        kind = event.get("type") or name
-        if kind == "error" or event.get("error"):
-            raise error_from_frame(event)
-        match kind:
+        match event.get("type") or name:
             case "message_start":
                 self._use(_object(event, "message").get("usage"))
             case "content_block_start":

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import cast
 
 from tui.messages import Json, StopReason, Usage, clean
 from tui.models.answer import AnswerBuilder, Part, count, parse_arguments
 from tui.models.base import EmptyAnswer, Finished, ModelEvent, ModelInfo, Overloaded, StreamDropped
-from tui.models.errors import error_from_frame, sanitise
-from tui.models.frames import decoded
+from tui.models.errors import sanitise
+from tui.models.frames import decoded, opened
+from tui.models.keys import Secret
 from tui.models.sse import SseEvent
 
 __all__ = ["ChatReader"]
@@ -38,7 +39,8 @@ _FAILURES = ("error", "network_error", "insufficient_system_resource", "abort", 
 class ChatReader:
     """Takes events, gives model events; `finish` gives the terminal one or raises."""
 
-    def __init__(self, info: ModelInfo, new_id: Callable[[], str]) -> None:
+    def __init__(self, info: ModelInfo, new_id: Callable[[], str], secrets: Sequence[Secret] = ()) -> None:
+        self._secrets = secrets
         self._answer = AnswerBuilder(info, new_id)
         self._slots: dict[int, Part] = {}
         self._current: Part | None = None
@@ -60,23 +62,23 @@ class ChatReader:
         if event.data.strip() == "[DONE]":
             self._done = True
             return []
-        return self.feed_json(decoded(event), event.name)
+        return self.feed_json(decoded(event, self._secrets), event.name)
 
     def feed_json(self, data: Json, name: str = "") -> list[ModelEvent]:
         """Return what a decoded event, or a whole answer that was not streamed, adds."""
-        if not isinstance(data, dict):
+        chunk = opened(data, name, self._secrets)
+        if chunk is None:
             return []
-        chunk = cast("dict[str, Json]", data)
-        if chunk.get("error") or name == "error" or chunk.get("object") == "error":
-            raise error_from_frame(chunk)
         self._use(chunk.get("usage"))
         groq = chunk.get("x_groq")
         self._use(cast("dict[str, Json]", groq).get("usage") if isinstance(groq, dict) else None)
         choice = _first(chunk.get("choices"))
         if choice is None:
             return []
+        opened(choice, "", self._secrets)
         self._use(choice.get("usage"))
-        delta = choice.get("delta") or choice.get("message")
+        # A whole message may also stand at the end of a stream, and then only repeats it.
+        delta = choice.get("delta") or (choice.get("message") if self._answer.is_empty else None)
         events = list(self._delta(cast("dict[str, Json]", delta))) if isinstance(delta, dict) else []
         self._end(choice)
         return events
@@ -114,7 +116,8 @@ class ChatReader:
         if not isinstance(usage, dict):
             return
         figures = cast("dict[str, Json]", usage)
-        prompt, output = count(figures.get("prompt_tokens")), count(figures.get("completion_tokens"))
+        prompt = count(figures.get("prompt_tokens", figures.get("input_tokens")))
+        output = count(figures.get("completion_tokens", figures.get("output_tokens")))
         if not prompt:
             return
         found = figures.get("prompt_tokens_details")
@@ -134,7 +137,7 @@ class ChatReader:
         if isinstance(delta.get("refusal"), str) and delta["refusal"]:
             yield from self._answer.grow(self._answer.last("refusal"), delta["refusal"])
         calls = delta.get("tool_calls")
-        for call in cast("list[Json]", calls) if isinstance(calls, list) else []:
+        for call in cast("list[Json]", calls if isinstance(calls, list) else [calls]):
             if isinstance(call, dict):
                 yield from self._call(cast("dict[str, Json]", call))
         if isinstance(delta.get("function_call"), dict):
@@ -143,9 +146,9 @@ class ChatReader:
     def _content(self, content: Json) -> Iterator[ModelEvent]:
         if isinstance(content, str) and content:
             yield from self._answer.grow(self._answer.last("text"), content)
-        if not isinstance(content, list):
+        if not isinstance(content, list | dict):
             return
-        for part in cast("list[Json]", content):
+        for part in cast("list[Json]", content if isinstance(content, list) else [content]):
             if isinstance(part, str):
                 yield from self._content(part)
             elif isinstance(part, dict):

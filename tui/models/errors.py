@@ -94,6 +94,13 @@ _MODEL = re.compile(
     r"(?i)model_not_found|\bmodel\b.{0,120}(?:not found|does not exist|not exist|is not available|not supported)"
     r"|(?:unknown|invalid|no such) model|not a valid model|(?:^|\s)model: \S"
 )
+_AGAIN = re.compile(
+    r"""(?ix) (?:try[ ]again|retry|wait|retry_?(?:delay|after)) [\W_]{1,6} (?:(?:in|after|for|at[ ]least)\W+)?
+    ((?:\d+(?:\.\d+)?[ ]?(?:ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?)(?![a-z])[ ]?|
+    \d+(?:\.\d+)?(?:h|m)(?=\d))+)"""
+)
+_SPAN = re.compile(r"(?i)(\d+(?:\.\d+)?) ?(ms|milli|s|m|h)")
+_UNIT = {"ms": 0.001, "milli": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _OVERLOAD = re.compile(r"(?i)overloaded|temporarily|unavailable|try again|capacity|loading model|server_error|timeout")
 
 _STATUS = {
@@ -154,6 +161,14 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
         return None
     # The server's own clock is the right one to compare its date with; ours may be off.
     return max(0.0, until - (_date(headers.get("date", "")) or now))
+
+
+def _wait_in_words(words: str) -> float | None:
+    """Return the seconds to wait where only the message names them (`try again in 1m2.5s`, `retryDelay: 36s`)."""
+    found = _AGAIN.search(words)
+    if found is None:
+        return None
+    return sum(float(number) * _UNIT[unit.lower()] for number, unit in _SPAN.findall(found[1]))
 
 
 def error_from_response(
@@ -219,6 +234,7 @@ def _is_context(words: str, status: int, said: _Said) -> bool:
 
 
 def _by_status(words: str, text: str, status: int, wait: float | None) -> ModelError:
+    wait = _wait_in_words(words) if wait is None else wait
     if status == 401 or (status in (400, 403) and _AUTH.search(words)) or status == 403:
         return AuthFailed(f"The server did not accept the key: {text}", status=status)
     if status in (400, 413, 415, 422, 500, 501) and _IMAGE.search(words):
@@ -269,7 +285,7 @@ def _from_json(data: Json) -> _Said:
     where = [str(part) for key in ("loc", "param", "metadata") if (part := error.get(key))]
     codes = [str(code) for key in ("type", "code", "status") if (code := error.get(key))]
     code = next((word for word in codes if word in _STATUS or word.isdigit()), "")
-    words = " ".join([*codes, message, *where])
+    words = " ".join([*codes, message, *where, *([str(error["details"])[:2000]] if error.get("details") else [])])
     if where:
         message = f"{message} ({sanitise(', '.join(where), limit=200)})"
     return _Said(message, words, code, _int(error.get("n_ctx")), _int(error.get("n_prompt_tokens")))

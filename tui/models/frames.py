@@ -3,22 +3,44 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from typing import cast
 
 from tui.messages import Json
 from tui.models.errors import error_from_frame
+from tui.models.keys import Secret
 from tui.models.sse import SseEvent
 
-__all__ = ["decoded"]
+__all__ = ["decoded", "opened"]
 
 
-def decoded(event: SseEvent) -> Json:
+def decoded(event: SseEvent, secrets: Sequence[Secret] = ()) -> Json:
     """Return the data of an event; None where it is no JSON, which is passed over.
 
-    Raises the `ModelError` of an event that is named an error and whose data is plain text.
+    Control characters may stand raw inside strings, as some servers write them: a piece of text is worth more
+    than a rule. Raises the `ModelError` of an event that is named an error and whose data is no object.
     """
     try:
-        return json.loads(event.data)
+        data: Json = json.loads(event.data, strict=False)
     except (ValueError, RecursionError):
-        if event.name == "error":
-            raise error_from_frame(event.data) from None
+        data = None
+    if event.name == "error" and not isinstance(data, dict):
+        raise error_from_frame(event.data, secrets=secrets)
+    return data
+
+
+def opened(data: Json, name: str, secrets: Sequence[Secret]) -> dict[str, Json] | None:
+    """Return an event's object, or None where it is none. Raises the `ModelError` it stands for.
+
+    Servers fail inside a stream in many words: `error` as object or text, a type, object or status of that name,
+    or only a `detail`, as a framework writes it. An `error` with nothing in it is none.
+    """
+    if not isinstance(data, dict):
         return None
+    event = cast("dict[str, Json]", data)
+    named = "error" in (name, event.get("type"), event.get("object"), event.get("status"))
+    bare = "code" in event or len(event) == 1
+    said = bare and any(isinstance(event.get(key), str) and event[key] for key in ("detail", "message"))
+    if event.get("error") or named or said:
+        raise error_from_frame(event, secrets=secrets)
+    return event

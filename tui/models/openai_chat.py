@@ -43,7 +43,7 @@ class ChatModel(WireModel):
 
     def reader(self) -> ChatReader:
         """Return a fresh reader."""
-        return ChatReader(self._info, self._make_id)
+        return ChatReader(self._info, self._make_id, self._http.secrets)
 
     def adapt(self, error: BadRequest) -> bool:
         """Give up a field the server refuses; each dialect is tried once."""

@@ -24,4 +24,4 @@ class ResponsesModel(WireModel):
 
     def reader(self) -> ResponsesReader:
         """Return a fresh reader."""
-        return ResponsesReader(self._info, self._make_id)
+        return ResponsesReader(self._info, self._make_id, self._http.secrets)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, cast
 
 from tui.messages import Json, StopReason, Usage, clean
 from tui.models.answer import AnswerBuilder, Part, count
 from tui.models.base import EmptyAnswer, Finished, ModelEvent, ModelInfo, StreamDropped
 from tui.models.errors import error_from_frame, sanitise
-from tui.models.frames import decoded
+from tui.models.frames import decoded, opened
+from tui.models.keys import Secret
 from tui.models.sse import SseEvent
 
 __all__ = ["ResponsesReader"]
@@ -23,16 +24,21 @@ _DELTAS: dict[str, _Kind] = {
     "response.reasoning_text.delta": "thinking",
     "response.function_call_arguments.delta": "call",
 }
-_ENDS = ("response.completed", "response.incomplete", "response.done")
+_FAILURES = ("response.failed", "response.cancelled")
+_ENDS = ("response.completed", "response.incomplete", "response.done", *_FAILURES)
+_Place = int | str
+"""An item of the answer: its number, or its id where a server gives no number."""
 _CUTS = {"max_output_tokens": StopReason.LENGTH, "content_filter": StopReason.REFUSAL}
 
 
 class ResponsesReader:
     """Takes events, gives model events; `finish` gives the terminal one or raises."""
 
-    def __init__(self, info: ModelInfo, new_id: Callable[[], str]) -> None:
+    def __init__(self, info: ModelInfo, new_id: Callable[[], str], secrets: Sequence[Secret] = ()) -> None:
+        self._secrets = secrets
         self._answer = AnswerBuilder(info, new_id)
-        self._parts: dict[tuple[int, _Kind], Part] = {}
+        self._parts: dict[tuple[_Place, _Kind], Part] = {}
+        self._newest: _Place = 0
         self._reason = ""
         self._done = False
 
@@ -48,23 +54,20 @@ class ResponsesReader:
 
     def feed(self, event: SseEvent) -> list[ModelEvent]:
         """Return what an event adds. Raises a `ModelError` for an error inside the stream."""
-        return self.feed_json(decoded(event), event.name)
+        return self.feed_json(decoded(event, self._secrets), event.name)
 
     def feed_json(self, data: Json, name: str = "") -> list[ModelEvent]:
         """Return what a decoded event, or a whole response that was not streamed, adds."""
-        if not isinstance(data, dict):
+        event = opened(data, name, self._secrets)
+        if event is None:
             return []
-        event = cast("dict[str, Json]", data)
         kind = str(event.get("type") or name)
-        if kind in ("error", "response.failed") or event.get("error"):
-            raise error_from_frame(_object(event, "response") or event)
-        index = count(event.get("output_index")) or 0
         if kind in _DELTAS:
-            return self._answer.grow(self._part(index, _DELTAS[kind]), _string(event, "delta"))
+            return self._answer.grow(self._part(self._place(event), _DELTAS[kind]), _string(event, "delta"))
         if kind in ("response.output_item.added", "response.output_item.done"):
-            return list(self._item(index, _object(event, "item"), whole=kind.endswith("done")))
+            return list(self._item(self._place(event), _object(event, "item"), whole=kind.endswith("done")))
         if kind in _ENDS or event.get("object") == "response":
-            return list(self._end(_object(event, "response") or event))
+            return list(self._end(_object(event, "response") or event, failed=kind in _FAILURES))
         return []
 
     def finish(self) -> Finished:
@@ -82,13 +85,23 @@ class ResponsesReader:
             return self._answer.finish(StopReason.ERROR, text)
         return self._answer.finish(stop)
 
-    def _part(self, index: int, kind: _Kind) -> Part:
+    def _place(self, event: dict[str, Json]) -> _Place:
+        """Return which item an event is about: by its number, else by id, else the newest. Missing is not 0."""
+        item = _object(event, "item")
+        number = count(event.get("output_index"))
+        if number is None:
+            self._newest = _string(event, "item_id") or _string(item, "id") or _string(item, "call_id") or self._newest
+        else:
+            self._newest = number
+        return self._newest
+
+    def _part(self, index: _Place, kind: _Kind) -> Part:
         part = self._parts.get((index, kind))
         if part is None:
             part = self._parts[index, kind] = self._answer.open(kind)
         return part
 
-    def _item(self, index: int, item: dict[str, Json], *, whole: bool) -> Iterator[ModelEvent]:
+    def _item(self, index: _Place, item: dict[str, Json], *, whole: bool) -> Iterator[ModelEvent]:
         match item.get("type"):
             case "function_call":
                 part = self._part(index, "call")
@@ -116,9 +129,9 @@ class ResponsesReader:
         if whole and not part.text:
             yield from self._answer.grow(part, text)
 
-    def _end(self, response: dict[str, Json]) -> Iterator[ModelEvent]:
-        if response.get("error"):
-            raise error_from_frame(response)
+    def _end(self, response: dict[str, Json], *, failed: bool) -> Iterator[ModelEvent]:
+        if failed or response.get("error") or response.get("status") in ("failed", "cancelled"):
+            raise error_from_frame(response, secrets=self._secrets)
         if self._answer.is_empty:
             for index, item in enumerate(_objects(response, "output")):
                 yield from self._item(index, item, whole=True)

@@ -108,7 +108,11 @@ class SseSplitter:
                 self._dispatch(events)
                 self._keep(line)
             case _:
-                pass
+                if line.startswith(b"{"):
+                    # A failure thrown into the stream as a bare line of JSON, as servers of NDJSON do.
+                    self._dispatch(events, self._name)
+                    self._keep(line)
+                    self._dispatch(events)
 
     def _keep(self, value: bytes) -> None:
         self._data.append(value)
@@ -116,7 +120,9 @@ class SseSplitter:
         if self._size > self._limit:
             raise EventTooLong
 
-    def _dispatch(self, events: list[SseEvent]) -> None:
+    def _dispatch(self, events: list[SseEvent], name: str = "") -> None:
+        """End the event, if there is one; `name` is the next one's."""
         if self._data:
             events.append(SseEvent(self._name, b"\n".join(self._data).decode("utf-8", "replace")))
-        self._name, self._data, self._size = "", [], 0
+            name = ""
+        self._name, self._data, self._size = name, [], 0

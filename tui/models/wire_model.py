@@ -167,7 +167,7 @@ class WireModel:
         if text.lstrip().startswith("<"):
             raise NotTheApi("The server answered with a web page, not with the API. Check the base URL.")
         try:
-            return reader.feed_json(json.loads(text))
+            return reader.feed_json(json.loads(text, strict=False))
         except (ValueError, RecursionError):
             pass
         return [event for line in text.split("\n") for event in reader.feed(SseEvent("", line))]
