@@ -24,9 +24,9 @@ def decoded(event: SseEvent, secrets: Sequence[Secret] = ()) -> Json:
         data: Json = json.loads(event.data, strict=False)
     except (ValueError, RecursionError):
         data = None
-    if event.name == "error" and not isinstance(data, dict):
-        raise error_from_frame(event.data, secrets=secrets)
-    return data
+    if event.name != "error" or isinstance(data, dict):
+        return cast("Json", data)
+    raise error_from_frame(event.data, secrets=secrets)
 
 
 def opened(data: Json, name: str, secrets: Sequence[Secret]) -> dict[str, Json] | None:
