@@ -13,7 +13,15 @@ def path(*bodies: Body) -> list[Entry]:
 
 def test_a_cycle_from_its_note_to_its_answer() -> None:
     made = Checkpoint(
-        "self", "e0", "e1", 1, "what was done", cycle="c", seconds=2.5, usage=Usage(input=90, cache_read=10, output=7)
+        "self",
+        "e0",
+        "e1",
+        1,
+        "what was done",
+        cycle="c",
+        seconds=2.5,
+        usage=Usage(input=90, cache_read=10, output=7),
+        cost=0.25,
     )
     (cycle,) = cycles_of(
         path(
@@ -29,6 +37,7 @@ def test_a_cycle_from_its_note_to_its_answer() -> None:
     assert (cycle.phase, cycle.closed, cycle.attempts, cycle.note_length) == ("answered", "answered", 1, 900)
     assert cycle.note_head == "x" * NOTE_HEAD
     assert (cycle.checkpoint, cycle.seconds, cycle.input_tokens, cycle.output_tokens) == ("e3", 2.5, 100, 7)
+    assert cycle.cost == 0.25
 
 
 def test_what_took_the_place_of_a_cycle_closes_it() -> None:

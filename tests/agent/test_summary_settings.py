@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.agent.handoffs import Player, check_cycles, compact, continuations, holds, is_summary, serving, wired, work
@@ -14,7 +15,7 @@ from tests.support.provider import Call, Received, Reply
 from tui.agent.events import PhaseChanged
 from tui.agent.wishes import compact as make_checkpoint
 from tui.context.templates import PromptFolder
-from tui.log.entries import Checkpoint, Handoff, Notice, Settled
+from tui.log.entries import Answer, Checkpoint, Handoff, Notice, Settled
 from tui.messages import Text, UserMessage
 from tui.settings import ModelSettings, Settings
 
@@ -211,3 +212,22 @@ async def test_while_the_thresholds_do_not_fit_a_handoff_and_the_command_still_w
         await make_checkpoint(agent)
         await agent.settled()
         assert [made.origin for made in bodies(await path_of(agent), Checkpoint)] == ["self", "manual"]
+
+
+@pytest.mark.parametrize("protocol", ["openai-chat", "anthropic"])
+async def test_what_a_summary_costs_is_in_the_checkpoint_and_in_the_sessions_cost(
+    tmp_path: Path, protocol: str
+) -> None:
+    priced = {"openai-chat": "gpt-5.5", "anthropic": "claude-sonnet-5-5"}[protocol]
+    player = Player(*HANDS_OVER)
+    async with serving(player) as provider:
+        given = wired(tmp_path, provider, protocol)
+        assert given.choice is not None
+        choice = msgspec.structs.replace(given.choice, model=priced)
+        async with session(msgspec.structs.replace(given, choice=choice)) as (agent, _):
+            assert await said(agent, "go") == "answered"
+            path = await path_of(agent)
+            total = agent.usage.cost
+    (made,) = bodies(path, Checkpoint)
+    assert made.cost > 0
+    assert abs(total - made.cost - sum(answer.cost for answer in bodies(path, Answer))) < 1e-5

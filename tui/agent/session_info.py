@@ -61,6 +61,8 @@ class Cycle(msgspec.Struct, frozen=True):
     seconds: float = 0.0
     input_tokens: int = 0
     output_tokens: int = 0
+    cost: float = 0.0
+    """Dollars of its summary, as far as prices are known."""
     last_error: HandoffError = ""
 
 
@@ -109,6 +111,7 @@ def _discharged(cycle: Cycle, entry: str, checkpoint: Checkpoint) -> Cycle:
         seconds=checkpoint.seconds,
         input_tokens=usage.total - usage.output if usage is not None else 0,
         output_tokens=usage.output if usage is not None else 0,
+        cost=checkpoint.cost,
     )
 
 
@@ -244,6 +247,8 @@ def _cycle_row(number: int, cycle: Cycle) -> tuple[str, str]:
     parts = [cycle.closed or cycle.phase, f"{cycle.seconds:.0f} s"]
     if cycle.input_tokens or cycle.output_tokens:
         parts.append(f"{short_count(cycle.input_tokens)} in, {short_count(cycle.output_tokens)} out")
+    if cycle.cost:
+        parts.append(f"${cycle.cost:.4f}")
     head = " ".join(cycle.note_head.split())[:60]
     summary = " ".join(cycle.summary_head.split())[:60]
     return f"cycle {number}", f"{', '.join(parts)}; note: {head}" + (f"; summary: {summary}" if summary else "")

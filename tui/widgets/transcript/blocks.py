@@ -466,7 +466,8 @@ def _spent(body: Checkpoint | BranchSummary) -> str:
     if body.usage is None:
         return took
     spent = body.usage.total - body.usage.output
-    return f"{took}, summary {short_count(spent)} in, {short_count(body.usage.output)} out"
+    cost = f", ${body.cost:.4f}" if isinstance(body, Checkpoint) and body.cost else ""
+    return f"{took}, summary {short_count(spent)} in, {short_count(body.usage.output)} out{cost}"
 
 
 def _prompt(entry_id: str, body: Prompt, level: Level) -> PromptBlock | NoteBlock | ToolBlock:
