@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.context.history import answer, answered, branch, branches, call, prompt, result
 from tui.context.render import words_of
-from tui.context.requests import Requests, follow, requests_of
+from tui.context.requests import Follower, Requests, follow, requests_of
 from tui.log.entries import Body, Checkpoint, Entry, Handoff, Notes, Pinned, Prompt, Settled, TaskSet
 from tui.messages import Attachment, Text, UserMessage
 
@@ -129,3 +130,12 @@ def test_one_at_a_time_is_the_same_as_at_once(entries: list[Entry]) -> None:
         state = follow(state, entry)
     assert state == requests_of(entries)
     assert len({request.words.entry for request in state.newest}) == len(state.newest)
+
+
+@given(branches, st.lists(st.integers(0, 40), max_size=5))
+def test_followed_along_it_is_the_same_as_at_once(entries: list[Entry], places: list[int]) -> None:
+    follower = Follower()
+    for place in places:
+        assert follower.along(entries[:place], None) == requests_of(entries[:place])
+    assert follower.along(entries, None) == requests_of(entries)
+    assert follower.along(entries[1:], None) == requests_of(entries[1:])

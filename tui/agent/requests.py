@@ -19,7 +19,7 @@ from tui.context.checkpoint import Budget, Situation, compactable, plan
 from tui.context.estimate import Calibration, Measure, learn, measure_message, measure_text, measure_tools
 from tui.context.gate import is_latched
 from tui.context.render import references, words_of
-from tui.context.requests import requests_of
+from tui.context.requests import Follower
 from tui.context.thresholds import ConfigurationError, Given, Thresholds, resolve, uses_short_tools
 from tui.context.usage import ContextUsage, clamp_output, measure_usage
 from tui.context.validate import ImageLimits, ViewLimits, validate
@@ -81,6 +81,8 @@ class RequestBuilder:
         self.pictures = Pictures()
         """Which images a server will not take."""
         self._worth: tuple[tuple[str, str, Budget], bool] | None = None
+        self._follower = Follower()
+        self._usage: tuple[object, ContextUsage] | None = None
         self._sent = Measure()
         self._cost = sum(cost_of(entry) for entry in journal.branch.entries)
         self.told = ""
@@ -117,15 +119,22 @@ class RequestBuilder:
 
     def measured(self, model: Model) -> ContextUsage:
         """Return how full the context is."""
-        return measure_usage(
-            self._journal.branch.entries,
-            window=self.info(model).window,
-            overhead=self.overhead(model),
-            calibration=self._calibrations.get(model.info.id),
-            measure=self._measures,
-            checkpoint=self.checkpoint,
-            words=self._words,
-        )
+        entries, window = self._journal.branch.entries, self.info(model).window
+        scale, overhead = self._calibrations.get(model.info.id), self.overhead(model)
+        ends = (entries[0].id, entries[-1].id) if entries else ()
+        known = (ends, len(entries), window, scale, overhead, len(self._words))
+        if self._usage is None or self._usage[0] != known:
+            found = measure_usage(
+                entries,
+                window=window,
+                overhead=overhead,
+                calibration=scale,
+                measure=self._measures,
+                checkpoint=self.checkpoint,
+                words=self._words,
+            )
+            self._usage = (known, found)
+        return self._usage[1]
 
     def usage(self, model: Model) -> UsageChanged:
         """Return how full the context is, for front ends."""
@@ -178,7 +187,7 @@ class RequestBuilder:
         return Situation(
             entries=entries,
             checkpoint=checkpoint,
-            requests=requests_of(entries, checkpoint),
+            requests=self._follower.along(entries, checkpoint),
             words=WordFinder(entries, self._words).read,
             pending_note=pending_note,
             measure=self._measures,

@@ -6,7 +6,7 @@ a checkpoint stores its state and the fold goes on from there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -26,7 +26,7 @@ from tui.log.entries import (
     TaskSet,
 )
 
-__all__ = ["Requests", "follow", "requests_of"]
+__all__ = ["Follower", "Requests", "follow", "requests_of"]
 
 _MOST = 200
 """Requests remembered; what a checkpoint stores is bounded by bytes besides."""
@@ -71,6 +71,27 @@ def requests_of(entries: Iterable[Entry], checkpoint: Entry | None = None) -> Re
     for entry in entries:
         state = follow(state, entry)
     return state
+
+
+class Follower:
+    """Carries the state along a branch that grows, so that each entry is looked at once."""
+
+    def __init__(self) -> None:
+        self._begun = ("", "")
+        self._seen: tuple[int, str] = (0, "")
+        self._state = Requests()
+
+    def along(self, entries: Sequence[Entry], checkpoint: Entry | None) -> Requests:
+        """Return what `requests_of` returns; only what was added since the last call is folded."""
+        begun = (checkpoint.id if checkpoint else "", entries[0].id if entries else "")
+        count, last = self._seen
+        grown = begun == self._begun and 0 < count <= len(entries) and entries[count - 1].id == last
+        if not grown:
+            count, self._state = 0, requests_of((), checkpoint)
+        for place in range(count, len(entries)):
+            self._state = follow(self._state, entries[place])
+        self._begun, self._seen = begun, (len(entries), entries[-1].id if entries else "")
+        return self._state
 
 
 def _stored(checkpoint: Checkpoint) -> Requests:
