@@ -100,7 +100,8 @@ def test_an_entry_is_shown_with_its_kind_and_body() -> None:
 @pytest.mark.parametrize(
     ("raw", "body"),
     [
-        (b'{"type":"new",\n"x":[1, 99999999999999999999]}', {"type": "new", "x": [1, 99999999999999999999]}),
+        (b'{"type":"new", "x":[1, 99999999999999999999]}', {"type": "new", "x": [1, 99999999999999999999]}),
+        (b'{"x":\n1}', {"base64": "eyJ4IjoKMX0="}),  # on one line its bytes could not be told
         (b"not json", {"base64": "bm90IGpzb24="}),
         (b"\xff", {"base64": "/w=="}),
         (b"", {"base64": ""}),
