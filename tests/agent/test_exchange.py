@@ -7,8 +7,10 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Literal
 
 import anyio.to_thread
+import msgspec
 import pytest
 
 from tests.agent.support import bash, bodies, kinds, options, path_of, said, session, texts, until
@@ -18,6 +20,7 @@ from tui.agent.events import AnswerDelta, ApprovalAsked, EntryAdded, PhaseChange
 from tui.context.view import EFFECTS_UNKNOWN
 from tui.log.entries import Answer, Approved, Prompt, Queue, Result, Settled, ToolStarted
 from tui.messages import StopReason, Text, Thinking, UserMessage
+from tui.models.factory import ModelChoice
 
 pytestmark = pytest.mark.anyio
 ROOT = Path(__file__).resolve().parents[2]
@@ -337,3 +340,23 @@ async def test_an_answer_without_end_is_stopped_and_kept(tmp_path: Path, kind: s
     assert (
         200_000 < sum(len(part.text) for part in answer.message.content if isinstance(part, Text | Thinking)) < 210_000
     )
+
+
+@pytest.mark.parametrize("protocol", ["openai-chat", "anthropic", "openai-responses"])
+async def test_reasoning_without_an_answer_is_stopped_long_before_the_output_limit(
+    tmp_path: Path, protocol: Literal["openai-chat", "anthropic", "openai-responses"]
+) -> None:
+    model = "claude-sonnet-5" if protocol == "anthropic" else "gpt-5"
+    reply = Reply(thinking="round and round " * 30_000, piece=8_000)
+    async with Provider(reply) as provider:
+        base = provider.base_url if protocol == "anthropic" else f"{provider.base_url}/v1"
+        given = options(tmp_path, provider)
+        given = msgspec.structs.replace(given, choice=ModelChoice(protocol, model, base, None))
+        async with session(given) as (agent, _):
+            assert await said(agent, "think") == "error"
+            path = await path_of(agent)
+        assert len(provider.requests) == 1
+    assert "reasoned for" in bodies(path, Settled)[-1].detail
+    (answer,) = bodies(path, Answer)
+    kept = sum(len(part.text) for part in answer.message.content if isinstance(part, Thinking))
+    assert 400_000 < kept < 410_000

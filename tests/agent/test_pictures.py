@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 import pytest
 
+from tests.agent.handoffs import Player, serving, work
 from tests.agent.support import options, said, session, texts, until
 from tests.agent.test_retries import refusal
 from tests.support.provider import Call, Provider, Reply
@@ -103,6 +104,21 @@ async def test_a_model_that_takes_no_images_is_asked_once(tmp_path: Path) -> Non
         for word in ("first", "second"):
             assert await said(agent, word) == "answered"
     assert ["data:image" in texts(request) for request in provider.requests] == [False, True, False, False]
+
+
+@pytest.mark.parametrize("protocol", ["openai-chat", "anthropic", "openai-responses"])
+async def test_a_summary_is_asked_for_without_the_picture_that_was_refused(tmp_path: Path, protocol: Protocol) -> None:
+    bad = refusal(400, "image exceeds 5 MB maximum: image_url")
+    player = Player(looks(1), bad, work("true"), Reply(text="seen"))
+    async with seeing(tmp_path, serving(player), protocol) as agent:
+        assert await said(agent, "look") == "answered"
+        agent.loop.job(lambda: agent.compaction.compact(""))
+        await agent.settled()
+        assert await said(agent, "more") == "answered"
+    assert encoded(1) in texts(player.asked[1])
+    assert len(player.summarised) == 1
+    assert encoded(1) not in texts(player.summarised[0])
+    assert "[image" in texts(player.summarised[0])
 
 
 @pytest.mark.parametrize(

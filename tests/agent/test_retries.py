@@ -188,6 +188,24 @@ async def test_too_long_for_the_window_ends_it_where_nothing_can_be_compacted(tm
         assert len(provider.requests) == 1
 
 
+async def test_one_prompt_too_large_with_nothing_to_compact_is_kept_and_not_sent(tmp_path: Path) -> None:
+    """The configuration is valid; what the window holds is instructions and the prompt itself."""
+    async with Provider(FINE, FINE) as provider:
+        given = options(tmp_path, provider, window=10_000)
+        (given.cwd / "AGENTS.md").write_text("word " * 3_500)
+        async with session(given) as (agent, _):
+            assert agent.usage.thresholds is not None, "the configuration is valid"
+            assert await said(agent, "word " * 5_500) == "context-full"
+            assert provider.requests == []
+            detail = bodies(await path_of(agent), Settled)[0].detail
+            assert "nothing left to compact" in detail
+            assert "larger window" in detail
+            larger = ModelChoice("openai-chat", "scripted", f"{provider.base_url}/v1", 32_000)
+            await agent.use_model(open_model(larger, {}))
+            assert await said(agent, "and now?") == "answered"
+    assert "word word word" in texts(provider.requests[0]), "it was kept, and goes with the next"
+
+
 async def test_a_larger_figure_than_is_known_does_not_raise_the_window(tmp_path: Path) -> None:
     long = refusal(400, "This model's maximum context length is 900000 tokens. However, you requested 9000 tokens.")
     async with Provider(long) as provider, session(options(tmp_path, provider)) as (agent, _):

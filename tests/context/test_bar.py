@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,6 +52,11 @@ def test_the_row_says_count_distance_cost_and_model() -> None:
     text = shown(120, STATE)
     assert text.endswith("  82k / 200k  18k to warning  $0.42  claude-x")
     assert len(text) == 120
+
+
+def test_a_cost_that_is_known_in_part_says_so() -> None:
+    assert "  $0.42+?  " in shown(120, msgspec.structs.replace(STATE, cost_partial=True))
+    assert "?" not in shown(120, msgspec.structs.replace(STATE, cost=0.0, cost_partial=True)), "all of it unknown"
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ class CheckpointMaker:
             return NoCheckpoint("provider-failure", f"the summary model cannot be used: {error}")
         own = budget if asked is model else self._parts.requests.budget(asked)
         done = await self._run(what, template, own, asked, focus)
-        cost = round(price(done.usage, asked.info), 6)
+        cost = price(done.usage, asked.info)
         self._parts.requests.spent(cost)
         if not isinstance(done.verdict, Accepted):
             return NoCheckpoint(done.verdict.error, done.verdict.detail)

@@ -145,12 +145,14 @@ class UsageChanged(msgspec.Struct, frozen=True, tag="usage"):
     cached: int
     window: int
     source: Literal["reported", "estimated", "unknown"]
-    cost: float = 0.0
-    """Dollars so far, as far as prices are known."""
+    cost: float | None = 0.0
+    """Dollars so far, as far as prices are known; None where no price is known."""
     thresholds: Thresholds | None = None
     """None where the configuration is invalid; `problem` then says why."""
     problem: str = ""
     """Why the configuration or the provider's report cannot be used."""
+    cost_partial: bool = False
+    """Whether something was asked for whose price is not known: it cost more than `cost`."""
 
 
 class Said(msgspec.Struct, frozen=True, tag="said"):

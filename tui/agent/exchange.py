@@ -155,7 +155,7 @@ class Exchange:
                 error: ModelError = EmptyAnswer("The model answered with nothing.")
             else:
                 error = result.error or StreamDropped("The answer ended without a terminal event.")
-                await self._keep_partial(result, error)
+                await self._keep_partial(result, stop_of(error), str(error))
             settled = await self._after_error(error, attempt, begun=result.collector.started)
             if settled is not None:
                 return settled
@@ -198,7 +198,7 @@ class Exchange:
             error = caught
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
-                await self._keep_interrupted(collector, self._parts.clock() - began)
+                await self._keep_partial(_Attempt(model, collector, self._parts.clock() - began), StopReason.ABORTED)
             raise
         return _Attempt(model, collector, self._parts.clock() - began, error)
 
@@ -253,25 +253,22 @@ class Exchange:
     async def _keep(self, answer: AssistantMessage, attempt: _Attempt) -> None:
         """Make an answer durable, and learn from its report."""
         requests, model = self._parts.requests, attempt.model
-        cost = round(price(answer.usage, model.info), 6) if answer.usage else 0.0
+        cost = price(answer.usage, model.info)
         acts = bool(answer.calls) and answer.stop.is_complete
         self._verdict = self._parts.gate.judge(answer.calls) if acts else Verdict(())
         kept = Answer(answer, estimate=requests.estimate, seconds=round(attempt.seconds, 3), cost=cost)
         await self._parts.journal.append(kept, *self._verdict.append)
         requests.answered(answer, model)
+        requests.spent(cost)
         self._parts.emit(requests.usage(self._parts.model()))
 
-    async def _keep_partial(self, attempt: _Attempt, error: ModelError) -> None:
-        """Keep the text of a failed answer, marked. A request that gave nothing leaves nothing (pi#9112)."""
-        stop = stop_of(error)
-        partial = attempt.collector.partial(stop, str(error))
+    async def _keep_partial(self, attempt: _Attempt, stop: StopReason, error: str = "") -> None:
+        """Keep the text of a broken answer, marked. A request that gave nothing leaves nothing (pi#9112)."""
+        partial = attempt.collector.partial(stop, error)
         if partial.content:
-            await self._parts.journal.append(Answer(partial, seconds=round(attempt.seconds, 3)))
-
-    async def _keep_interrupted(self, collector: Collector, seconds: float) -> None:
-        partial = collector.partial(StopReason.ABORTED)
-        if partial.content:
-            await self._parts.journal.append(Answer(partial, seconds=round(seconds, 3)))
+            cost = price(None, attempt.model.info)
+            await self._parts.journal.append(Answer(partial, seconds=round(attempt.seconds, 3), cost=cost))
+            self._parts.requests.spent(cost)
 
 
 def _empty(error: ModelError, times: int) -> EmptyAnswer:

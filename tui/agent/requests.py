@@ -84,7 +84,10 @@ class RequestBuilder:
         self._follower = Follower()
         self._usage: tuple[object, ContextUsage] | None = None
         self._sent = Measure()
-        self._cost = sum(cost_of(entry) for entry in journal.branch.entries)
+        self._cost: float | None = 0.0
+        self._cost_partial = False
+        for entry in journal.branch.entries:
+            self.spent(cost_of(entry))
         self.told = ""
         """What the model is told with each request of the first exchange after a start; never stored."""
         self.output_limit = 0
@@ -145,6 +148,7 @@ class RequestBuilder:
             window=usage.window,
             source=usage.source,
             cost=self._cost,
+            cost_partial=self._cost_partial,
             thresholds=thresholds if isinstance(thresholds, Thresholds) else None,
             problem=thresholds.message if isinstance(thresholds, ConfigurationError) else usage.doubt,
         )
@@ -264,19 +268,21 @@ class RequestBuilder:
         )
 
     def answered(self, answer: AssistantMessage, model: Model) -> None:
-        """Learn from an answer's report: this model's factors, and the cost; and that its images were good."""
+        """Learn from an answer's report: this model's factors; and that its images were good."""
         self.pictures.answered()
         if answer.usage is None:
             return
-        self._cost += price(answer.usage, model.info)
         reported = answer.usage.total - answer.usage.output
         if reported * 10 >= self._sent.total * 6:
             known = self._calibrations.get(model.info.id, Calibration())
             self._calibrations[model.info.id] = learn(known, self._sent, reported)
 
-    def spent(self, dollars: float) -> None:
-        """Count what a summary cost, accepted or not."""
-        self._cost += dollars
+    def spent(self, dollars: float | None) -> None:
+        """Count what an answer or a summary cost, accepted or not; None is unknown."""
+        if dollars is None:
+            self._cost, self._cost_partial = self._cost or None, True
+        elif dollars or not self._cost_partial:
+            self._cost = (self._cost or 0.0) + dollars
 
     def too_long(self, error: ContextTooLong, model: Model) -> None:
         """Learn the window a server named: it only ever lowers what was known (ollama#17889)."""
@@ -306,18 +312,23 @@ def _declared(tools: tuple[ToolSpec, ...], info: ModelInfo) -> tuple[ToolSpec, .
     return tuple(msgspec.structs.replace(tool, description=tool.short or tool.description) for tool in tools)
 
 
-def price(usage: Usage, info: ModelInfo) -> float:
-    """Return the dollars a request cost, as far as the prices are known."""
-    return (
+def price(usage: Usage | None, info: ModelInfo) -> float | None:
+    """Return the dollars a request cost, or None where its price, or what it used, is not known."""
+    if not info.priced:
+        return None
+    if usage is None:
+        return 0.0 if not (info.input_price or info.output_price) else None
+    dollars = (
         usage.input * info.input_price
         + usage.output * info.output_price
         + usage.cache_read * info.cache_read_price
         + usage.cache_write * info.cache_write_price
     ) / 1_000_000
+    return round(dollars, 6)
 
 
-def cost_of(entry: Entry) -> float:
-    """Return the dollars an entry's request cost when it was made; zero for all other entries."""
+def cost_of(entry: Entry) -> float | None:
+    """Return the dollars an entry's request cost when it was made, None: unknown; zero for all other entries."""
     return entry.body.cost if isinstance(entry.body, Answer | Checkpoint) else 0.0
 
 

@@ -178,7 +178,7 @@ class Saver:
     def _tell(self, made: Checkpoint) -> None:
         usage = made.usage
         tokens = f", {usage.total:,} tokens" if usage is not None else ""
-        dollars = price(usage, self._parts.model().info) if usage is not None else 0.0
+        dollars = price(usage, self._parts.model().info)
         cost = f", ${dollars:.4f}" if dollars else ""
         self._parts.say(f"A summary for next time is saved ({made.seconds:.0f} s{tokens}{cost}).")
 

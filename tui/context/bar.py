@@ -44,6 +44,8 @@ class BarState(msgspec.Struct, frozen=True, omit_defaults=True):
     thresholds: Thresholds | None
     estimated: bool = False
     cost: float = 0.0
+    cost_partial: bool = False
+    """Something was asked for whose price is not known: the cost is the least it was."""
     """Dollars so far; zero is not shown."""
     model: str = ""
     failed: bool = False
@@ -141,7 +143,8 @@ def _labels(state: BarState) -> dict[Role, str]:
     if distance:
         labels["distance"] = distance
     if state.cost > 0:
-        labels["cost"] = f"${state.cost:.2f}" if state.cost >= 0.01 else "<$0.01"
+        dollars = f"${state.cost:.2f}" if state.cost >= 0.01 else "<$0.01"
+        labels["cost"] = dollars + "+?" * state.cost_partial
     name = "".join(char for char in state.model if char.isprintable())
     if name:
         labels["model"] = name

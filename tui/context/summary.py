@@ -295,7 +295,7 @@ def with_summary(
     model: str = "",
     seconds: float = 0.0,
     usage: Usage | None = None,
-    cost: float = 0.0,
+    cost: float | None = None,
 ) -> Checkpoint:
     """Return the checkpoint to write. `arrived`: entries that came while the summary was made; they are kept."""
     first = next((entry.id for entry in arrived if isinstance(entry.body, Prompt | Answer | Result)), "")

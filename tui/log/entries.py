@@ -84,8 +84,8 @@ class Answer(msgspec.Struct, frozen=True, tag="answer", omit_defaults=True):
     estimate: int = 0
     """Our estimate of the request's tokens, to judge and calibrate the provider's report."""
     seconds: float = 0.0
-    cost: float = 0.0
-    """Dollars, by the prices known when it was made; zero for unknown or free."""
+    cost: float | None = None
+    """Dollars, by the prices known when it was made; None is unknown."""
 
 
 class ToolStarted(msgspec.Struct, frozen=True, tag="tool_started", omit_defaults=True):
@@ -296,8 +296,8 @@ class Checkpoint(msgspec.Struct, frozen=True, tag="checkpoint", omit_defaults=Tr
     seconds: float = 0.0
     usage: Usage | None = None
     """Tokens of all its summary requests together: cost, never context."""
-    cost: float = 0.0
-    """Dollars they cost when they were made; zero for unknown or free."""
+    cost: float | None = None
+    """Dollars they cost when they were made; None is unknown."""
     hashes: tuple[tuple[str, str], ...] = ()
     """Files as the agent last saw them: real path and sha256."""
     resumed: ResumedFrom | None = None

@@ -69,8 +69,10 @@ class ModelInfo(msgspec.Struct, frozen=True):
     tools: bool = True
     images: bool = False
     thinking: bool = False
+    priced: bool = False
+    """Whether the prices are known; where they are not, what a request costs is unknown, not nothing."""
     input_price: float = 0.0
-    """Dollars per million tokens; zero for unknown or free."""
+    """Dollars per million tokens."""
     output_price: float = 0.0
     cache_read_price: float = 0.0
     cache_write_price: float = 0.0

@@ -25,8 +25,8 @@ class Known(msgspec.Struct, frozen=True):
     prefix: str
     window: int
     max_output: int
-    prices: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
-    """Input, output, cache read, cache write."""
+    prices: tuple[float, float, float, float] | None = None
+    """Input, output, cache read, cache write; None where they are not known."""
     thinking: bool = True
     images: bool = True
     listed: bool = True
@@ -79,7 +79,7 @@ def describe(
     if row is None:
         most = min(_SMALL_OUTPUT, max(window // 4, 256))
         return ModelInfo(model, provider, base_url, window, source, most)
-    prices = row.prices
+    prices = row.prices or (0.0, 0.0, 0.0, 0.0)
     return ModelInfo(
         model,
         provider,
@@ -89,6 +89,7 @@ def describe(
         max_output=min(row.max_output, max(window // 2, 256)),
         images=row.images,
         thinking=row.thinking,
+        priced=row.prices is not None,
         input_price=prices[0],
         output_price=prices[1],
         cache_read_price=prices[2],

@@ -26,7 +26,7 @@ class Meter:
         """Count from here: an item's message is about to be written. `tree`: all files as they are."""
         agent = self._book.agent
         self.ours, self._depth, self._tree = True, agent.journal.log.depth, tree
-        self._turns, self._cost = 0, agent.usage.cost
+        self._turns, self._cost = 0, agent.usage.cost or 0.0
 
     def bound(self) -> Settled | None:
         """Count a turn that is about to begin; return how the exchange ends where a bound is reached."""
@@ -34,7 +34,7 @@ class Meter:
         if run is None or not self.ours:
             return None
         item = run.state.item
-        live = Live(self._turns, self._book.agent.usage.cost - self._cost, self._book.since_ms)
+        live = Live(self._turns, (self._book.agent.usage.cost or 0.0) - self._cost, self._book.since_ms)
         counts = item is not None and item.status == "working" and run.state.runs
         reached = bound(run.plan.bounds, run.state, live) if counts else ""
         if not reached:
@@ -45,7 +45,7 @@ class Meter:
         """Write what the exchange used; a handoff goes on with it."""
         if not self.ours:
             return
-        cost, handoff = self._book.agent.usage.cost, settled.reason == "handoff"
+        cost, handoff = self._book.agent.usage.cost or 0.0, settled.reason == "handoff"
         checkout = await self._book.parts.git.look()
         progress = self._wrote() or checkout.tree != self._tree
         await self._book.feed(Worked(self._turns, cost - self._cost, int(handoff), progress, checkout))

@@ -134,7 +134,7 @@ class Reviewer:
         answer = collector.finished
         if answer is None or not answer.stop.is_complete or not answer.content:
             raise NoReview("the reviewer's answer was not complete")
-        self._cost += price(answer.usage, self._model.info) if answer.usage else 0.0
+        self._cost += price(answer.usage, self._model.info) or 0.0
         return answer
 
     async def _result(self, call: ToolCall) -> ToolResult:

@@ -169,6 +169,6 @@ async def _info(screen: MainScreen, agent: Agent, pages: Pages) -> None:
     facts = await info_facts(agent, persisted=screen.options.history is not None)
     more = [("approval", agent.approval), ("saved", "yes" if agent.writable else "no: read-only")]
     if agent.usage.cost:
-        more.append(("cost", f"${agent.usage.cost:.4f}"))
+        more.append(("cost", f"${agent.usage.cost:.4f}" + "+?" * agent.usage.cost_partial))
     rows = [*info_rows(facts), *more]
     pages.read(TextPage("Context", lambda width: info_content(rows, width)))

@@ -50,7 +50,8 @@ def bar_state(usage: UsageChanged, model: str, *, failed: bool = False) -> BarSt
         window=usage.window,
         thresholds=usage.thresholds,
         estimated=usage.source == "estimated",
-        cost=usage.cost,
+        cost=usage.cost or 0.0,
+        cost_partial=usage.cost_partial,
         model=model,
         failed=failed,
     )

@@ -74,6 +74,7 @@ class RehearsalModel:
             max_output=4_096,
             tools=True,
             thinking=thinking,
+            priced=True,
         )
         self._pace = pace if script is None or script.pace is None else script.pace
         self._script = script
