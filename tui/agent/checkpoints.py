@@ -40,7 +40,7 @@ class _Written(msgspec.Struct, frozen=True):
     model: str
     seconds: float
     usage: Usage
-    cost: float
+    cost: float | None
 
 
 class CheckpointMakerParts(msgspec.Struct, frozen=True):
