@@ -187,16 +187,27 @@ class Layer(msgspec.Struct, frozen=True):
 
 
 def places(environ: Mapping[str, str]) -> Places:
-    """Return where this user's data and settings are."""
+    """Return where this user's data and settings are. Raises `SettingsError`."""
     home = environ.get("CLEW_HOME")
     if home:
-        folder = Path(home).expanduser()
-        folder = folder if folder.is_absolute() else Path.cwd() / folder
+        folder = _own_folder(home)
         return Places(data=folder, config=folder)
     from platformdirs import PlatformDirs
 
     dirs = PlatformDirs("clew", appauthor=False)
     return Places(data=Path(dirs.user_data_dir), config=Path(dirs.user_config_dir))
+
+
+def _own_folder(home: str) -> Path:
+    shown, advice = json.dumps(home[:200]), "Nothing was done; name a folder, or one that can be made."
+    try:
+        folder = Path.cwd() / Path(home).expanduser()
+        taken = folder.exists() and not folder.is_dir()
+    except (OSError, RuntimeError, ValueError):
+        raise SettingsError(f"CLEW_HOME = {shown} cannot be used as a folder. {advice}") from None
+    if taken:
+        raise SettingsError(f"CLEW_HOME = {shown} is a file, not a folder. {advice}")
+    return folder
 
 
 def _one_of(*words: str) -> Callable[[Raw], Value]:

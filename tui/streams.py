@@ -8,7 +8,6 @@ import select
 import stat
 import sys
 from contextlib import suppress
-from pathlib import Path
 from typing import IO, cast
 
 from tui.messages import Attachment, clean
@@ -43,7 +42,7 @@ def harden() -> None:
 
 def _hardened(stream: IO[str] | None) -> IO[str]:
     if stream is None:  # the parent closed it: `clew >&-`
-        return Path(os.devnull).open("w", encoding="utf-8")
+        return os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8", closefd=False)
     if isinstance(stream, io.TextIOWrapper):
         cast("io.TextIOWrapper", stream).reconfigure(errors="backslashreplace")
     return cast("IO[str]", stream)

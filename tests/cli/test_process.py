@@ -89,6 +89,20 @@ def test_a_missing_directory_is_named() -> None:
     assert b"/no/such/place" in done.stderr
 
 
+@pytest.mark.parametrize("argv", [["sessions"], ["doctor"], ["log"], ["models"], ["-p", "x"]], ids=" ".join)
+@pytest.mark.parametrize("home", ["a file", "of no user", "too long"])
+def test_a_home_that_is_no_folder_is_one_sentence(argv: list[str], home: str, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("kept")
+    name = {"a file": str(file), "of no user": "~nosuchuser/x", "too long": "/" + "x" * 5_000}[home]
+    done = clew(*argv, env={"CLEW_HOME": name}, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, b"")
+    (line,) = done.stderr.decode().splitlines()
+    assert line.startswith("clew: CLEW_HOME")
+    assert len(line) < 600
+    assert file.read_text() == "kept"
+
+
 def test_a_deleted_working_directory_is_no_traceback(tmp_path: Path) -> None:
     script = f'mkdir {tmp_path}/gone && cd {tmp_path}/gone && rmdir {tmp_path}/gone && exec "$0" -m tui -p x </dev/null'
     done = subprocess.run(["sh", "-c", script, sys.executable], capture_output=True, env=environment(), check=False)
@@ -101,6 +115,7 @@ def test_closed_streams_are_no_traceback(closed: str) -> None:
     script = f'exec "$0" -m tui sessions {closed}'
     done = subprocess.run(["sh", "-c", script, sys.executable], capture_output=True, env=environment(), check=False)
     assert b"Traceback" not in done.stderr
+    assert b"Exception" not in done.stderr, "closed as it should be when the interpreter ends"
     assert done.returncode == 0
 
 
