@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import anyio.lowlevel
 import msgspec
@@ -159,6 +159,29 @@ async def test_an_error_inside_the_stream_keeps_what_came_and_is_tried_again(pro
 
 def _with(given: SessionOptions, choice: ModelChoice) -> SessionOptions:
     return msgspec.structs.replace(given, choice=choice)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "word"),
+    [("openai-chat", "content_filter"), ("anthropic", "refusal"), ("openai-responses", "content_filter")],
+)
+async def test_a_refusal_without_a_word_is_told_with_a_way_out_and_not_tried_again(
+    protocol: Literal["openai-chat", "anthropic", "openai-responses"], word: str, tmp_path: Path
+) -> None:
+    provider = Provider(Reply(stop=word), Reply(stop=word), FINE)
+    async with provider:
+        base = provider.base_url if protocol == "anthropic" else f"{provider.base_url}/v1"
+        given = _with(options(tmp_path, provider), ModelChoice(protocol, "scripted", base, 32_000))
+        async with session(given) as (agent, _):
+            assert await said(agent, "first") == "refusal"
+            assert await said(agent, "second") == "refusal"
+            assert len(provider.requests) == 2, "each is asked once"
+            assert await said(agent, "third") == "answered"
+            path = await path_of(agent)
+    told = [settled.detail for settled in bodies(path, Settled)]
+    assert told[0] == told[1]
+    assert "in other words" in told[0]
+    assert provider.requests[2].problems == []
 
 
 async def test_an_empty_answer_is_asked_for_once_more_and_then_told(tmp_path: Path) -> None:

@@ -33,6 +33,10 @@ __all__ = [
 GOES_ON = ("answered", "length", "empty", "refusal")
 """After these the next waiting message is sent; after any other it would only fail the same way."""
 _ENDED = "The program ended"
+_REFUSED = (
+    "What it refused stays in the conversation, and may be refused again: say it in other words, "
+    "choose another model, or begin a new session."
+)
 _LONGEST = 60
 """Letters of a call where it is named in a sentence."""
 OUTPUT_LIMIT = (
@@ -49,7 +53,7 @@ def settled_by(answer: AssistantMessage) -> Settled:
         case StopReason.LENGTH:
             return Settled("length", "The answer reached the output limit and is cut.", answer.stop)
         case StopReason.REFUSAL:
-            return Settled("refusal", answer.error or "The model refused.", answer.stop)
+            return Settled("refusal", f"{answer.error or 'The model refused.'} {_REFUSED}", answer.stop)
         case StopReason.EMPTY:
             return Settled("empty", "The model answered with nothing, twice.", answer.stop)
         case StopReason.ABORTED:
