@@ -145,3 +145,19 @@ async def test_deceptive_content_is_warned_of(tmp_path: Path) -> None:
     shown = await preview(WRITE, make_context(tmp_path), path="f", content="if a\u202eb:")
     assert "text direction controls" in shown.warning
     assert "\\u202e" in shown.diff
+
+
+@pytest.mark.parametrize(
+    ("name", "told"), [("x" * 300, "too long"), ("loop", "symbolic links"), ("a/b", "File exists")]
+)
+async def test_a_name_that_cannot_be_written_is_told_before_and_when_it_runs(
+    tmp_path: Path, name: str, told: str
+) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "a").write_text("kept")
+    ctx = make_context(tmp_path)
+    assert (await preview(WRITE, ctx, path=name, content="x")).title
+    with pytest.raises(ToolError, match=told):
+        await run(WRITE, ctx, path=name, content="x")
+    assert (tmp_path / "a").read_text() == "kept"
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["a", "loop"]

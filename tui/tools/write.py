@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -99,7 +100,7 @@ def failed_preview(place: Place, error: ToolError) -> Preview:
 
 def _plan(ctx: ToolContext, place: Place, content: str, stop: Stop) -> _Plan:
     new = content.encode("utf-8", "replace")
-    if not place.real.exists():
+    if not os.path.lexists(place.real):  # never raises, whatever the name
         return _Plan(b"", None, new)
     old = read_whole(place.real, place.name, stop)
     now = sha256(old)
