@@ -19,8 +19,8 @@ from textual import on
 
 from tui.messages import Text, UserMessage
 from tui.plain import plain_text
+from tui.screens.attention import AttentiveApp
 from tui.screens.composer import Composer
-from tui.screens.dressing import DressedApp
 from tui.screens.link import SessionLink
 from tui.screens.look import look_of
 from tui.screens.main import MainScreen
@@ -47,7 +47,7 @@ _KEYS_FIRST = 0.06
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
-class ClewApp(DressedApp, inherit_bindings=False):
+class ClewApp(AttentiveApp, inherit_bindings=False):
     """The front end for a person. Returns the exit status."""
 
     ENABLE_COMMAND_PALETTE = False
@@ -167,6 +167,7 @@ class ClewApp(DressedApp, inherit_bindings=False):
                         self._show_sessions()
                     async for event in events:
                         self.main.show(event)
+                        self.attend(event)
                         self._follow_on(options, agent, event)
                 finally:
                     self.unsaved = bool(agent.journal.failure)

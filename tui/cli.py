@@ -260,6 +260,8 @@ def _app(start: _Start) -> int:
         environ=os.environ,
         keymap=start.loaded.settings.keys,
         vim=start.loaded.settings.editing == "vim",
+        notify=start.loaded.settings.notify or "both",
+        notify_after=10 if start.loaded.settings.notify_after is None else start.loaded.settings.notify_after,
         notices=start.loaded.notices,
     )
     return run_app(options)

@@ -22,6 +22,7 @@ __all__ = [
     "Key",
     "Layer",
     "ModelSettings",
+    "NotifyWord",
     "Places",
     "ResumeView",
     "Settings",
@@ -38,6 +39,7 @@ CompactionWord: TypeAlias = Literal["self", "auto", "off"]
 EffortWord: TypeAlias = Literal["off", "low", "medium", "high"]
 FailureWord: TypeAlias = Literal["lock", "pointer"]
 EditingWord: TypeAlias = Literal["emacs", "vim"]
+NotifyWord: TypeAlias = Literal["off", "bell", "terminal", "both"]
 ApproveMode: TypeAlias = Literal["ask", "edits", "all"]
 ResumeView: TypeAlias = Literal["auto", "checkpoint", "full"]
 Value: TypeAlias = str | int
@@ -116,6 +118,10 @@ class Settings(msgspec.Struct, frozen=True, omit_defaults=True):
     """In a row, with no work between them."""
     editing: EditingWord | None = None
     """Whose keys the editor knows beside the arrows."""
+    notify: NotifyWord | None = None
+    """How a person is called who looks elsewhere."""
+    notify_after: int | None = None
+    """Seconds of work after which its end is told."""
     keys: Mapping[str, str] = {}
     """Other keys for bindings, by the id of each; several are separated by commas."""
     resume_view: ResumeView | None = None
@@ -279,6 +285,8 @@ KEYS = (
     Key("window", _whole(1, _WHOLE_LIMIT, "tokens"), "the size of its context window, in tokens", "N", per_model=True),
     Key("approve", _one_of("ask", "edits", "all"), "what tools may do unasked: ask, edits or all", "MODE"),
     Key("theme", _word, "the theme of the screen", "NAME"),
+    Key("notify", _one_of("off", "bell", "terminal", "both"), "how you are called when you look elsewhere", flag=False),
+    Key("notify_after", _whole(0, 86_400, "seconds"), "seconds of work after which its end is told", flag=False),
     Key("editing", _one_of("emacs", "vim"), "the editor's keys: emacs or vim", "WORD", flag=False),
     Key(
         "bash_timeout",

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.log.kit import note
 from tui.log import Store, find_session
-from tui.log.paths import mount_type, project_folder, tighten
+from tui.log.paths import is_network, mount_type, project_folder, read_mounts, tighten
 
 MOUNTS = r"""proc /proc proc rw 0 0
 /dev/sda1 / ext4 rw,relatime 0 0
@@ -46,6 +46,23 @@ MAC_MOUNTS = """/dev/disk3s1s1 on / (apfs, sealed, local, read-only, journaled)
 )
 def test_the_innermost_mount_decides(path: str, mounts: str, kind: str) -> None:
     assert mount_type(path, mounts) == kind
+
+
+@pytest.mark.parametrize(
+    ("kind", "network"),
+    [("ext4", False), ("apfs", False), ("nfs4", True), ("smbfs", True), ("fuse.sshfs", True), ("newfs", False)],
+)
+def test_a_kind_nobody_knows_counts_as_local_and_one_through_fuse_as_far(kind: str, network: bool) -> None:
+    assert is_network(Path("/mnt/x/log"), f"disk / ext4 rw 0 0\nwhere /mnt {kind} rw 0 0\n") is network
+
+
+def test_without_a_readable_list_of_mounts_a_path_counts_as_local(tmp_path: Path) -> None:
+    assert read_mounts(tmp_path / "not there") == ""
+    assert read_mounts(tmp_path) == ""
+    assert not is_network(tmp_path, "")
+    table = tmp_path / "mounts"
+    table.write_bytes(b"server:/x " + bytes(tmp_path) + b"/\xff nfs4 rw 0 0\n")
+    assert is_network(Path(os.fsdecode(bytes(tmp_path) + b"/\xff/log")), read_mounts(table))
 
 
 @given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1))

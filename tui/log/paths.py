@@ -22,6 +22,7 @@ __all__ = [
     "private_folder",
     "project_folder",
     "projects_folder",
+    "read_mounts",
     "real_project",
     "search_file",
     "tighten",
@@ -142,9 +143,12 @@ def tighten(path: Path) -> None:
             path.chmod(stat.S_IMODE(found.st_mode) & ~0o077)
 
 
-def is_network(path: Path) -> bool:
-    """Whether a path lies on a file system where shared memory cannot be trusted between machines: no WAL there."""
-    kind = mount_type(os.path.realpath(path), _mounts())
+def is_network(path: Path, mounts: str | None = None) -> bool:
+    """Whether a path lies on a file system where shared memory cannot be trusted between machines: no WAL there.
+
+    `mounts` as for `mount_type`; None: this machine's. What is not known counts as local.
+    """
+    kind = mount_type(os.path.realpath(path), _mounts() if mounts is None else mounts)
     return kind in _NETWORK or kind.startswith("fuse.")
 
 
@@ -180,8 +184,13 @@ def _mounts() -> str:
         except (OSError, subprocess.TimeoutExpired):
             return ""
         return done.stdout.decode("utf-8", "replace")
+    return read_mounts(Path("/proc/self/mounts"))
+
+
+def read_mounts(table: Path) -> str:
+    """Return a table of mounts as text; empty where it cannot be read."""
     try:
-        return Path("/proc/self/mounts").read_text(encoding="utf-8", errors="surrogateescape")
+        return table.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
         return ""
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tui.messages import Attachment
+from tui.settings import NotifyWord
 
 if TYPE_CHECKING:
     from tui.agent.session import SessionOptions
@@ -46,5 +47,9 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
     """A person's own keys for bindings, by the id of each."""
     vim: bool = False
     """Whether the editor has Vim's keys."""
+    notify: NotifyWord = "both"
+    """How a person is called who looks elsewhere."""
+    notify_after: int = 10
+    """Seconds of work after which its end is told."""
     notices: tuple[str, ...] = ()
     """Lines about the settings, shown once."""

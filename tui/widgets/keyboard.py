@@ -25,6 +25,7 @@ from textual.drivers.linux_driver import LinuxDriver
 
 from tui.first_frame import FIRST
 from tui.widgets.printed import Printed
+from tui.widgets.title import title, title_back
 
 __all__ = ["PHANTOM", "Piece", "Splitter", "TerminalDriver", "TerminalShade", "TypedBurst", "is_dark"]
 
@@ -199,6 +200,7 @@ class TerminalDriver(LinuxDriver):
     """Reads the terminal in large pieces; bytes that are no UTF-8 become U+FFFD instead of an error."""
 
     _ended = False
+    _titled = False
     _screen: TextIO | None = None
     printed: ClassVar[Printed | None] = None
     """What others printed while a driver had the terminal."""
@@ -221,11 +223,18 @@ class TerminalDriver(LinuxDriver):
             self.write("\x1b[?2031h\x1b]11;?\x07")
 
     def stop_application_mode(self) -> None:
-        """Give the terminal back."""
+        """Give the terminal back, with the title it had."""
+        self.give_title("")
         if os.environ.get("TERM", "") not in _MUTE:
             self.write("\x1b[?2031l")
         super().stop_application_mode()
         self._ended = True
+
+    def give_title(self, text: str) -> None:
+        """Name the window; empty gives it its own name again."""
+        if bool(text) != self._titled:
+            self._titled = bool(text)
+            self.write(title(text, os.environ) if text else title_back(os.environ))
 
     def close(self) -> None:
         """Write what is left; then others may print again."""
