@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from tui.agent.session import SessionOptions
     from tui.screens.filter_page import FilterPage
     from tui.screens.pages import EditPage, PickPage, TextPage
+    from tui.screens.tree_page import Asked, TreePage
 
 __all__ = ["AppOptions", "ClewApp", "run_app"]
 
@@ -267,6 +268,15 @@ class ClewApp(AttentiveApp, inherit_bindings=False):
         def read(page: TextPage) -> None:
             self.push_screen(page)
 
+        def tree(page: TreePage, asked: Callable[[Asked | None], None]) -> None:
+            self.push_screen(page, asked)
+
+        def switch(session: str, prompt: str) -> None:
+            if prompt:
+                self.options = msgspec.structs.replace(self.options, prompt=prompt, attachments=())
+                self._sent = False
+            self._switch("id", session, arrives=True)
+
         powers = Powers(
             renew=lambda: self._switch("new"),
             resume=self._show_sessions,
@@ -278,6 +288,8 @@ class ClewApp(AttentiveApp, inherit_bindings=False):
             pick=self._pick,
             find=self._find,
             edit=self._edit,
+            tree=tree,
+            switch=switch,
         )
         run_command(self.main, event.command, powers)
 

@@ -10,6 +10,7 @@ from textual.content import Content
 
 from tui.commands.table import Typed
 from tui.screens.bindings import GROUPS
+from tui.screens.branches import Branches, run_branch_command
 from tui.screens.filter_page import FilterPage
 from tui.screens.handing_over import run_context_command
 from tui.screens.help import help_lines
@@ -17,6 +18,7 @@ from tui.screens.main import MainScreen
 from tui.screens.model_pick import choose_model, use_named
 from tui.screens.pages import EditPage, PickPage, TextPage
 from tui.screens.paging import Pages
+from tui.screens.tree_page import Asked, TreePage
 from tui.widgets.sanitise import one_line
 
 if TYPE_CHECKING:
@@ -53,6 +55,10 @@ class Powers(msgspec.Struct, frozen=True):
     """Open a list to type into; the callback gets what was picked."""
     edit: Callable[[EditPage, Callable[[str | None], None]], None]
     """Open a text to be changed; the callback gets it, or None where it stays as it was."""
+    tree: Callable[[TreePage, Callable[[Asked | None], None]], None]
+    """Open a tree; the callback gets what is wanted of a place."""
+    switch: Callable[[str, str], None]
+    """Go on with another session, by its id; a text that is not empty is sent there."""
 
 
 def run_command(screen: MainScreen, command: Typed, powers: Powers) -> None:
@@ -74,6 +80,9 @@ def run_command(screen: MainScreen, command: Typed, powers: Powers) -> None:
             _theme(screen, command.rest, powers)
         case "quit":
             screen.post_message(MainScreen.QuitAsked())
+        case ("fork" | "label" | "rewind" | "tree") as name:
+            pages = Pages(powers.read, powers.pick, powers.edit)
+            run_branch_command(screen, name, command.rest, Branches(pages, powers.tree, powers.switch))
         case (
             "checkpoint"
             | "compact"

@@ -92,6 +92,8 @@ _BUSY = (
     ("app.help", "F1", "help"),
 )
 _ROOMY = 24
+_TWICE = 1.0
+"""Seconds between two Esc that ask for the earlier prompts."""
 
 
 class SessionView(EarlyKeysScreen):
@@ -105,6 +107,7 @@ class SessionView(EarlyKeysScreen):
         self._feed: TranscriptFeed | None = None
         self.composer = Composer(options, look)
         self._armed_at: float | None = None
+        self._escaped_at: float | None = None
         self._problem = ""
         self._early: str | None = None
         """A draft that was sent before the session was open: it goes out then, if it still is what is written."""
@@ -238,6 +241,8 @@ class SessionView(EarlyKeysScreen):
         """Ask the open question, then the menu, whether a key is theirs; any key takes a note away."""
         if event.key != "ctrl+c":
             self._armed_at = None
+            if event.key != "escape":
+                self._escaped_at = None
             if self.query_one(StatusLine).status.note:
                 self.note("")
         return self.query_one(ApprovalPanel).take(event) or self.composer.take(event)
@@ -364,6 +369,12 @@ class MainScreen(SessionView):
             return
         if self.busy and self.link is not None:
             self.link.do(lambda agent: agent.interrupt())
+        elif not self.editor.text:
+            now = self.options.clock()
+            twice = self._escaped_at is not None and now - self._escaped_at <= _TWICE
+            self._escaped_at = None if twice else now
+            if twice:
+                self.action_command("rewind")
 
     def action_climb(self) -> None:
         """Copy what is selected, or take the next rung of the Ctrl+C ladder."""
