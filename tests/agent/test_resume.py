@@ -241,8 +241,8 @@ async def test_a_model_without_its_key_any_more_is_one_clear_error(tmp_path: Pat
     async with Provider(DONE) as provider:
         environ = {"PATH": "/usr/bin:/bin", "ANTHROPIC_API_KEY": "sk-ant-test"}
         choice = ModelChoice("anthropic", "claude-sonnet-4-5")
-        async with session(options(tmp_path, provider, choice=choice, environ=environ)):
-            pass
+        async with session(options(tmp_path, provider, choice=choice, environ=environ)) as (agent, _):
+            await agent.save_draft("a session in which nobody typed anything would be passed over")
         with pytest.raises(AuthFailed, match="ANTHROPIC_API_KEY"):
             async with session(again(tmp_path, provider)):
                 raise AssertionError("it must not open")
