@@ -21,7 +21,7 @@ from tui.messages import (
 )
 from tui.models.base import Finished, ModelEvent, ModelInfo, TextDelta, ThinkingDelta, ToolCallDelta
 
-__all__ = ["AnswerBuilder", "Part", "count", "parse_arguments", "preview"]
+__all__ = ["AnswerBuilder", "Part", "count", "parse_arguments", "preview", "usage_of"]
 
 _Kind: TypeAlias = Literal["text", "thinking", "call", "refusal"]
 
@@ -94,6 +94,19 @@ def count(value: Json) -> int | None:
     """Return a token figure, or None where it is missing, null or nonsense."""
     whole = int(value) if isinstance(value, float) and value.is_integer() else value
     return whole if isinstance(whole, int) and not isinstance(whole, bool) and whole >= 0 else None
+
+
+def usage_of(prompt: int, read: int, write: int, output: int, total: int | None = None) -> Usage | None:
+    """Return the usage that a report's figures mean; None where they say nothing of the prompt.
+
+    Most servers count cached tokens within the prompt, some beside it: that shows where they are more than the
+    prompt, or where `total` is the sum of all. Taken for the others they would make a full context look empty.
+    """
+    cached = read + write
+    if not prompt and not cached:
+        return None
+    beside = cached > prompt or (cached > 0 and total == prompt + cached + output)
+    return Usage(prompt if beside else prompt - cached, read, write, output)
 
 
 class Part:

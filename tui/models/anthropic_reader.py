@@ -176,6 +176,7 @@ class AnthropicReader:
         kept.input = _most(kept.input, count(given.get("input_tokens")))
         kept.cache_read = _most(kept.cache_read, count(given.get("cache_read_input_tokens")))
         kept.cache_write = _most(kept.cache_write, count(given.get("cache_creation_input_tokens")))
+        kept.cache_write = _most(kept.cache_write, _written(_object(given, "cache_creation")))
         output = count(given.get("output_tokens"))
         kept.output = kept.output if output is None else output
 
@@ -188,6 +189,12 @@ class AnthropicReader:
 
 def _most(kept: int | None, given: int | None) -> int | None:
     return max((figure for figure in (kept, given) if figure is not None), default=None)
+
+
+def _written(by_time: dict[str, Json]) -> int | None:
+    """Return what was written to the cache where it is told by how long it stays there."""
+    figures = [count(value) for name, value in by_time.items() if name.endswith("_input_tokens")]
+    return sum(figure or 0 for figure in figures) if figures else None
 
 
 def _object(data: dict[str, Json], key: str) -> dict[str, Json]:

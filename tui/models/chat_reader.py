@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import cast
 
-from tui.messages import Json, StopReason, Usage, clean
-from tui.models.answer import AnswerBuilder, Part, count, parse_arguments
+from tui.messages import Json, StopReason, clean
+from tui.models.answer import AnswerBuilder, Part, count, parse_arguments, usage_of
 from tui.models.base import EmptyAnswer, Finished, ModelEvent, ModelInfo, Overloaded, StreamDropped
 from tui.models.errors import sanitise
 from tui.models.frames import decoded, opened
@@ -116,17 +116,16 @@ class ChatReader:
         if not isinstance(usage, dict):
             return
         figures = cast("dict[str, Json]", usage)
-        prompt = count(figures.get("prompt_tokens", figures.get("input_tokens")))
-        output = count(figures.get("completion_tokens", figures.get("output_tokens")))
-        if not prompt:
-            return
-        found = figures.get("prompt_tokens_details")
+        prompt = _figure(figures, "prompt_tokens", "input_tokens")
+        output = _figure(figures, "completion_tokens", "output_tokens")
+        found = figures.get("prompt_tokens_details") or figures.get("input_tokens_details")
         details = cast("dict[str, Json]", found) if isinstance(found, dict) else {}
-        read = count(details.get("cached_tokens")) or count(figures.get("prompt_cache_hit_tokens")) or 0
-        write = count(details.get("cache_write_tokens")) or 0
-        read = min(read, prompt)
-        write = min(write, prompt - read)
-        self._answer.usage = Usage(prompt - read - write, read, write, output or 0)
+        both = {**figures, **details}
+        read = _figure(both, "cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens")
+        write = _figure(both, "cache_write_tokens", "cache_creation_input_tokens", "cache_creation_tokens")
+        self._answer.usage = usage_of(prompt, read, write, output, count(figures.get("total_tokens"))) or (
+            self._answer.usage
+        )
 
     def _delta(self, delta: dict[str, Json]) -> Iterator[ModelEvent]:
         for key in ("reasoning_content", "reasoning", "reasoning_text"):
@@ -230,3 +229,8 @@ def _first(choices: Json) -> dict[str, Json] | None:
         if isinstance(choice, dict) and not cast("dict[str, Json]", choice).get("index"):
             return cast("dict[str, Json]", choice)
     return None
+
+
+def _figure(figures: dict[str, Json], *names: str) -> int:
+    """Return the first figure above zero that stands under one of the names servers give it, or zero."""
+    return next((found for name in names if (found := count(figures.get(name)))), 0)

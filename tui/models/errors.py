@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC
+from decimal import Decimal
 from typing import cast
 
 import msgspec
@@ -53,9 +54,23 @@ _CONTEXT = re.compile(
     | must[ ]have[ ]less[ ]than[ ][\d,_]+[ ]tokens | exceeds?[ ]the[ ]limit[ ]of[ ][\d,_]+
     | too[ ]large[ ]for[ ]model | request[ ]too[ ]large[ ]for | request_too_large | too[ ]many[ ]tokens:
     | (?:total[ ])?number[ ]of[ ]tokens[ ].{0,60}cannot[ ]exceed
+    | \bn_ctx\b | max_(?:model|seq|input)_len | token[ ]limit[ ]exceeded | range[ ]of[ ]input[ ]length[ ]should[ ]be
+    | (?:max|maximum)[ ](?:allowed[ ])?(?:input|prompt)[ ](?:length|size|tokens)
+    | \b(?:tokens|prompt|input|conversation)\b[^.]{0,60}(?:exceed\w*|longer[ ]than|larger[ ]than|more[ ]than|>)[ ]
+      [^.]{0,40}(?:limit|max|context|window|allowed|[\d,_]{3,})
+    | (?:conversation|prompt|input|message[ ]you[ ]submitted)[ ](?:(?:is|was)[ ])?too[ ](?:long|large)
+    | exceed\w*[ ]the[ ]max\w*[ ]number[ ]of[ ]tokens
+    | support(?:s|ed)?[ ](?:(?:at[ ]most|only|up[ ]to|a[ ]maximum[ ]of)[ ])?[\d,_.]+k?[ ](?:(?:input|prompt)[ ])?tokens
+    | context[ ](?:length|size|window)[ ](?:is|of)[ ][\d,_.]+[km]?
     """
 )
-_NUMBER = r"([\d][\d,_]*)"
+_ANSWER = re.compile(r"(?i)\b(?:output|completion|generated)[ _]tokens")
+"""It is the answer's limit that does not fit, not the window; unless the words name both."""
+_WINDOW = re.compile(r"(?i)context[ _](?:length|size|window|limit)|in the messages|from the input")
+_NUMBER = r"(\d[\d,_]*(?:\.\d+)?(?: ?[km]\b)?)(?![\d,_.]*(?: ?[kmg]i?b\b| ?(?:bytes|char|images|messages|%)))"
+_EXCESS = re.compile(r"(?i) by [\d,_.]+")
+_LEAST_WINDOW = 256
+"""Tokens. A smaller figure is something else: no window is that small, and none could be worked in."""
 _LIMITS = tuple(
     re.compile(pattern.replace("#", _NUMBER), re.IGNORECASE)
     for pattern in (
@@ -71,6 +86,14 @@ _LIMITS = tuple(
         r"less than # tokens",
         r"the limit of #",
         r"limit (?:is )?#",
+        r"[\d,_]+ > #",
+        r"range of input length should be \[\d+, ?#\]",
+        r"(?:n_ctx|max_(?:model|seq|input)_len\w*)\W{1,3}#",
+        r"(?:context|model)[ '\w]*(?:length|size|window) ?\(#",
+        r"max(?:imum)?[ \w]*(?:: ?| )#",
+        r"cannot exceed #",
+        r"(?:at most|only|up to|supports?) # (?:input |prompt )?tokens",
+        r"(?:limit|window) of #",
     )
 )
 _QUOTA = re.compile(
@@ -230,7 +253,7 @@ def _is_context(words: str, status: int, said: _Said) -> bool:
         return True
     if status == 429 and _RATE.search(words) and "too large" not in words.lower():
         return False
-    return bool(_CONTEXT.search(words)) and "output tokens" not in words
+    return bool(_CONTEXT.search(words)) and (not _ANSWER.search(words) or bool(_WINDOW.search(words)))
 
 
 def _by_status(words: str, text: str, status: int, wait: float | None) -> ModelError:
@@ -253,12 +276,23 @@ def _by_status(words: str, text: str, status: int, wait: float | None) -> ModelE
 def _limit(said: _Said) -> int | None:
     if said.limit:
         return said.limit
+    words = _EXCESS.sub(" ", said.message)
     for pattern in _LIMITS:
-        found = pattern.search(said.message)
+        found = pattern.search(words)
         if found:
-            number = int(re.sub("[,_]", "", found[found.lastindex or 1])[:12])
-            return number or None
+            number = _tokens(found[found.lastindex or 1])
+            return number if number >= _LEAST_WINDOW else None
     return None
+
+
+def _tokens(figure: str) -> int:
+    """Return the tokens a figure means: `8,192`, `8_192`, `4.096` as some countries write it, `128k`, `1.5M`."""
+    plain = re.sub("[,_ ]", "", figure[:20]).lower()
+    times = {"k": 1_000, "m": 1_000_000}.get(plain[-1], 1)
+    plain = plain.rstrip("km")
+    if times == 1 or re.fullmatch(r"\d{1,3}(?:\.\d{3})+", plain):
+        plain = plain.replace(".", "")
+    return int(Decimal(plain) * times)
 
 
 def _read(text: str) -> _Said:

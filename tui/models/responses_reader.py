@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, cast
 
-from tui.messages import Json, StopReason, Usage, clean
-from tui.models.answer import AnswerBuilder, Part, count
+from tui.messages import Json, StopReason, clean
+from tui.models.answer import AnswerBuilder, Part, count, usage_of
 from tui.models.base import EmptyAnswer, Finished, ModelEvent, ModelInfo, StreamDropped
 from tui.models.errors import error_from_frame, sanitise
 from tui.models.frames import decoded, opened
@@ -138,10 +138,14 @@ class ResponsesReader:
         if response.get("status") == "incomplete" or response.get("incomplete_details"):
             self._reason = _string(_object(response, "incomplete_details"), "reason") or "incomplete"
         usage = _object(response, "usage")
-        prompt = count(usage.get("input_tokens"))
-        if prompt:
-            read = min(count(_object(usage, "input_tokens_details").get("cached_tokens")) or 0, prompt)
-            self._answer.usage = Usage(prompt - read, read, 0, count(usage.get("output_tokens")) or 0)
+        details = _object(usage, "input_tokens_details")
+        self._answer.usage = usage_of(
+            count(usage.get("input_tokens")) or 0,
+            count(details.get("cached_tokens")) or 0,
+            count(details.get("cache_write_tokens")) or 0,
+            count(usage.get("output_tokens")) or 0,
+            count(usage.get("total_tokens")),
+        )
         self._done = True
 
 
