@@ -11,7 +11,9 @@ from tests.agent.support import bodies, options, path_of, said, session, until
 from tests.support.provider import Provider, Reply
 from tui.agent.agent import Agent
 from tui.agent.events import AnswerDelta
-from tui.log.entries import Answer
+from tui.agent.opening import FIRST_PAGE
+from tui.log.entries import Answer, Notice
+from tui.log.store import Store
 from tui.messages import Text, UserMessage
 from tui.models.factory import ModelChoice, open_model
 
@@ -54,6 +56,28 @@ async def test_known_and_unknown_prices_add_up_the_same_now_and_when_opened_agai
             assert costs == [DOLLARS if name == PRICED else None for name in models]
         async with session(msgspec.structs.replace(given, open="newest")) as (agent, _):
             assert shown(agent) == wanted
+
+
+async def test_what_a_long_session_cost_is_known_when_it_is_opened_again(tmp_path: Path) -> None:
+    """Only the newest entries are read then: the newest answer carries the figure for all before it."""
+    async with Provider(PAID, repeat_last=True) as provider:
+        given = msgspec.structs.replace(options(tmp_path, provider), choice=choice(provider, PRICED))
+        async with session(given) as (agent, _):
+            for _ in range(2):
+                assert await said(agent, "hi") == "answered"
+        async with await Store.open(given.home, given.cwd) as store:
+            newest = await store.newest()
+            assert newest is not None
+            log = await store.session(newest.id)
+            await log.append(*(Notice(f"line {number}") for number in range(FIRST_PAGE)))
+            await log.close()
+        async with session(msgspec.structs.replace(given, open="newest")) as (agent, _):
+            assert shown(agent) == (2 * DOLLARS, False)
+            assert await said(agent, "hi") == "answered"
+            assert shown(agent) == (round(3 * DOLLARS, 6), False)
+            kept = bodies(await path_of(agent), Answer)[-1].spent
+            assert kept is not None
+            assert kept.dollars == round(3 * DOLLARS, 6)
 
 
 async def test_the_rehearsal_is_free_and_known_to_be(tmp_path: Path) -> None:

@@ -47,6 +47,89 @@ def test_the_process_stays_until_the_note_is_delivered_and_answered(tmp_path: Pa
     assert found["bar"].startswith("[")
 
 
+NAMES: dict[str, set[str]] = {
+    "flags": {"compact_soft_at", "compact_at", "compact_buffer", "compact_prompt"},
+    "thresholds": {"soft", "warning", "hard", "cap"},
+    "usage": {"tokens", "cached", "percent", "source"},
+    "handoff": {
+        "phase",
+        "cycle",
+        "attempts",
+        "last_error",
+        "detail",
+        "stopped",
+        "done",
+        "note_length",
+        "note_head",
+    },
+    "checkpoints": {"id", "origin", "covers", "kept_from", "tokens_before", "task_sha256"},
+    "cycles": {
+        "cycle",
+        "phase",
+        "closed",
+        "attempts",
+        "note_length",
+        "note_head",
+        "checkpoint",
+        "summary_head",
+        "seconds",
+        "input_tokens",
+        "output_tokens",
+        "cost",
+        "last_error",
+    },
+}
+"""The names scripts may rely on, group by group; those of templates are the templates'."""
+SINGLE = {
+    "session",
+    "leaf",
+    "persisted",
+    "model",
+    "provider",
+    "compaction",
+    "window",
+    "window_source",
+    "level",
+    "bar",
+    "projected",
+    "templates",
+}
+
+
+def test_the_names_of_the_json_form_are_a_contract(tmp_path: Path) -> None:
+    with serving(Player(work(), Reply(calls=(compact(NOTE),)))) as provider:
+        assert clew("-p", "fix it", *at(provider), cwd=tmp_path).returncode == 0
+    found = info(tmp_path)
+    assert found.keys() == SINGLE | NAMES.keys()
+    for name, wanted in NAMES.items():
+        groups = found[name] if isinstance(found[name], list) else [found[name]]
+        assert [group.keys() for group in groups] == [wanted], name
+    assert found["templates"].keys() == {"soft", "warning", "summary"}
+    wrong = info(tmp_path, "--compact-at", "99%")
+    assert wrong.keys() == (SINGLE | NAMES.keys() | {"error"}) - {"thresholds"}
+    assert (wrong["level"], "|" in wrong["bar"]) == ("none", False)
+    assert found["bar"].rpartition(" ")[2] == f"{found['usage']['percent']}%"
+
+
+def test_the_names_are_there_while_nothing_was_handed_over(tmp_path: Path) -> None:
+    with serving(Player()) as provider:
+        assert clew("-p", "hi", *at(provider), cwd=tmp_path).returncode == 0
+    found = info(tmp_path)
+    assert found["handoff"] == {
+        "phase": "none",
+        "cycle": None,
+        "attempts": 0,
+        "last_error": None,
+        "detail": "",
+        "stopped": False,
+        "done": 0,
+        "note_length": 0,
+        "note_head": "",
+    }
+    assert (found["cycles"], found["checkpoints"]) == ([], [])
+    assert found["flags"] == dict.fromkeys(NAMES["flags"])
+
+
 def test_a_handoff_that_fails_needs_a_person_and_loses_nothing(tmp_path: Path) -> None:
     with serving(Player(work(), Reply(calls=(compact(NOTE),)), summaries=(BROKEN,))) as provider:
         done = clew("-p", "fix it", *at(provider), cwd=tmp_path)

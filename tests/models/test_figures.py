@@ -29,7 +29,7 @@ def _chat(figures: tuple[Any, ...]) -> list[str]:
 def _messages(figures: tuple[Any, ...]) -> list[str]:
     text = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "x"}}
     ends = [
-        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": one} for one in figures[1:] or [{}]
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": one} for one in figures[1:] or (None,)
     ]
     start = {"type": "message_start", "message": {"usage": figures[0]}}
     return _data(start, text, *ends, {"type": "message_stop"})

@@ -256,10 +256,10 @@ class Exchange:
         cost = price(answer.usage, model.info)
         acts = bool(answer.calls) and answer.stop.is_complete
         self._verdict = self._parts.gate.judge(answer.calls) if acts else Verdict(())
-        kept = Answer(answer, estimate=requests.estimate, seconds=round(attempt.seconds, 3), cost=cost)
+        spent, seconds = requests.spent(cost), round(attempt.seconds, 3)
+        kept = Answer(answer, estimate=requests.estimate, seconds=seconds, cost=cost, spent=spent)
         await self._parts.journal.append(kept, *self._verdict.append)
         requests.answered(answer, model)
-        requests.spent(cost)
         self._parts.emit(requests.usage(self._parts.model()))
 
     async def _keep_partial(self, attempt: _Attempt, stop: StopReason, error: str = "") -> None:
@@ -267,8 +267,8 @@ class Exchange:
         partial = attempt.collector.partial(stop, error)
         if partial.content:
             cost = price(None, attempt.model.info)
-            await self._parts.journal.append(Answer(partial, seconds=round(attempt.seconds, 3), cost=cost))
-            self._parts.requests.spent(cost)
+            spent, seconds = self._parts.requests.spent(cost), round(attempt.seconds, 3)
+            await self._parts.journal.append(Answer(partial, seconds=seconds, cost=cost, spent=spent))
 
 
 def _empty(error: ModelError, times: int) -> EmptyAnswer:

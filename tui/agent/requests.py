@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from tui.agent.branch import file_states
+from tui.agent.branch import Branch, file_states
 from tui.agent.events import UsageChanged
 from tui.agent.files import SeenFiles
 from tui.agent.journal import Journal
@@ -25,7 +25,7 @@ from tui.context.usage import ContextUsage, clamp_output, measure_usage
 from tui.context.validate import ImageLimits, ViewLimits, validate
 from tui.context.view import WordFinder, project
 from tui.log import SessionLog
-from tui.log.entries import Answer, Checkpoint, Entry, Latch
+from tui.log.entries import Answer, Checkpoint, Entry, Latch, Spent
 from tui.log.gaps import page_of
 from tui.messages import AssistantMessage, Image, Message, ToolSpec, Usage
 from tui.models.base import ContextTooLong, Effort, Model, ModelInfo, Request, WindowSource
@@ -84,10 +84,7 @@ class RequestBuilder:
         self._follower = Follower()
         self._usage: tuple[object, ContextUsage] | None = None
         self._sent = Measure()
-        self._cost: float | None = 0.0
-        self._cost_partial = False
-        for entry in journal.branch.entries:
-            self.spent(cost_of(entry))
+        self._spent = _spent_along(journal.branch)
         self.told = ""
         """What the model is told with each request of the first exchange after a start; never stored."""
         self.output_limit = 0
@@ -147,8 +144,8 @@ class RequestBuilder:
             cached=usage.cached,
             window=usage.window,
             source=usage.source,
-            cost=self._cost,
-            cost_partial=self._cost_partial,
+            cost=None if self._spent == Spent(partial=True) else self._spent.dollars,
+            cost_partial=self._spent.partial,
             thresholds=thresholds if isinstance(thresholds, Thresholds) else None,
             problem=thresholds.message if isinstance(thresholds, ConfigurationError) else usage.doubt,
         )
@@ -277,12 +274,10 @@ class RequestBuilder:
             known = self._calibrations.get(model.info.id, Calibration())
             self._calibrations[model.info.id] = learn(known, self._sent, reported)
 
-    def spent(self, dollars: float | None) -> None:
-        """Count what an answer or a summary cost, accepted or not; None is unknown."""
-        if dollars is None:
-            self._cost, self._cost_partial = self._cost or None, True
-        elif dollars or not self._cost_partial:
-            self._cost = (self._cost or 0.0) + dollars
+    def spent(self, dollars: float | None) -> Spent:
+        """Count what an answer or a summary cost, accepted or not; None is unknown. Returns the session's cost."""
+        self._spent = _more(self._spent, dollars)
+        return self._spent
 
     def too_long(self, error: ContextTooLong, model: Model) -> None:
         """Learn the window a server named: it only ever lowers what was known (ollama#17889)."""
@@ -325,6 +320,26 @@ def price(usage: Usage | None, info: ModelInfo) -> float | None:
         + usage.cache_write * info.cache_write_price
     ) / 1_000_000
     return round(dollars, 6)
+
+
+def _spent_along(branch: Branch) -> Spent:
+    """Return what the session has cost: as the newest answer says, and what came after it.
+
+    Where no answer says it, as in sessions of other programs, the entries in memory are added up.
+    """
+    answer = branch.newest(Answer)
+    known = answer.body.spent if answer is not None and isinstance(answer.body, Answer) else None
+    spent, after = (known, answer.depth) if answer is not None and known is not None else (Spent(), -1)
+    for entry in branch.entries:
+        if entry.depth > after:
+            spent = _more(spent, cost_of(entry))
+    return spent
+
+
+def _more(spent: Spent, dollars: float | None) -> Spent:
+    if dollars is None:
+        return Spent(spent.dollars, partial=True)
+    return Spent(round(spent.dollars + dollars, 6), spent.partial)
 
 
 def cost_of(entry: Entry) -> float | None:

@@ -61,8 +61,8 @@ class Cycle(msgspec.Struct, frozen=True):
     seconds: float = 0.0
     input_tokens: int = 0
     output_tokens: int = 0
-    cost: float = 0.0
-    """Dollars of its summary, as far as prices are known."""
+    cost: float | None = 0.0
+    """Dollars of its summary; None is unknown."""
     last_error: HandoffError = ""
 
 

@@ -45,6 +45,7 @@ __all__ = [
     "ResumedFrom",
     "RunCard",
     "Settled",
+    "Spent",
     "Started",
     "TaskSet",
     "ToolStarted",
@@ -77,6 +78,14 @@ class Prompt(msgspec.Struct, frozen=True, tag="prompt", omit_defaults=True):
     """Shown, never sent (`!!command`)."""
 
 
+class Spent(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a session has cost, as far as prices are known."""
+
+    dollars: float = 0.0
+    partial: bool = False
+    """Something was asked for whose price is not known: it cost more."""
+
+
 class Answer(msgspec.Struct, frozen=True, tag="answer", omit_defaults=True):
     """What the model said, complete or not; the stop reason tells."""
 
@@ -86,6 +95,8 @@ class Answer(msgspec.Struct, frozen=True, tag="answer", omit_defaults=True):
     seconds: float = 0.0
     cost: float | None = None
     """Dollars, by the prices known when it was made; None is unknown."""
+    spent: Spent | None = None
+    """All that the session has cost, this answer included: one look-up, however long the branch. None: not kept."""
 
 
 class ToolStarted(msgspec.Struct, frozen=True, tag="tool_started", omit_defaults=True):
