@@ -123,6 +123,8 @@ OTHERS: list[tuple[int, str, dict[str, Any], type[ModelError]]] = [
     (400, "max_tokens exceeds the maximum of 8192", {}, BadRequest),
     (400, "Invalid 'input[3].id': string too long. Expected a maximum length of 64.", {}, BadRequest),
     (400, "Invalid 'tools': array too long. Expected at most 128 items.", {}, BadRequest),
+    (429, "Daily token limit exceeded: 140000 > 100000", {}, RateLimited),
+    (429, "The number of tokens exceeds the limit of 100000 for today", {}, RateLimited),
     (429, "Number of input tokens has exceeded your per-minute rate limit", {}, RateLimited),
     (429, "This request would exceed your organization's rate limit of 40,000 tokens per minute", {}, RateLimited),
     (429, "Too many tokens, please wait before trying again.", {}, RateLimited),

@@ -67,6 +67,7 @@ _CONTEXT = re.compile(
 _ANSWER = re.compile(r"(?i)\b(?:output|completion|generated)[ _]tokens")
 """It is the answer's limit that does not fit, not the window; unless the words name both."""
 _WINDOW = re.compile(r"(?i)context[ _](?:length|size|window|limit)|in the messages|from the input")
+_WHOLE = re.compile(r"(?i)too (?:large|long)|context[ _](?:length|size|window)")
 _NUMBER = r"(\d[\d,_]*(?:\.\d+)?(?: ?[km]\b)?)(?![\d,_.]*(?: ?[kmg]i?b\b| ?(?:bytes|char|images|messages|%)))"
 _EXCESS = re.compile(r"(?i) by [\d,_.]+")
 _LEAST_WINDOW = 256
@@ -251,8 +252,9 @@ def _is_context(words: str, status: int, said: _Said) -> bool:
         return False
     if said.limit is not None or status == 413:
         return True
-    if status == 429 and _RATE.search(words) and "too large" not in words.lower():
-        return False
+    rate = _RATE.search(words) and "too large" not in words.lower()
+    if status == 429 and (rate or not _WHOLE.search(words)):
+        return False  # tokens may be limited by the minute or the day too: waiting helps then, compacting does not
     return bool(_CONTEXT.search(words)) and (not _ANSWER.search(words) or bool(_WINDOW.search(words)))
 
 
