@@ -110,9 +110,10 @@ class Life:
         left = list(steps)
         while left:
             async with session(self._given) as (agent, events):
+                # By its id: `-c` passes over a session in which nothing was said yet.
+                self._given = msgspec.structs.replace(self._given, open="id", session_id=agent.session_id)
                 await self._opening(agent, events, left)
             self._silent = False
-            self._given = msgspec.structs.replace(self._given, open="newest")
         async with session(self._given) as (agent, _):
             await self._rest(agent)
             return await path_of(agent)

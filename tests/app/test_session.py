@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
+import msgspec
 import pytest
 from textual.pilot import Pilot
 
@@ -20,6 +21,7 @@ from tui.models.factory import ModelChoice
 from tui.models.rehearsal import RehearsalModel
 from tui.models.rehearsal.script import Script, ScriptedAnswer, ScriptedCall, ScriptedError
 from tui.resources import themes_folder
+from tui.runs.attach import attach_runs
 from tui.screens.link import SessionLink
 from tui.screens.options import AppOptions
 from tui.widgets.approval import ApprovalPanel
@@ -87,6 +89,7 @@ async def room(
     prompt: str | None = None,
     local_ports: tuple[int, ...] = (),
     keymap: Mapping[str, str] | None = None,
+    runs: bool = False,
 ) -> AsyncGenerator[Room]:
     project = tmp_path / "project"
     project.mkdir(exist_ok=True)
@@ -97,6 +100,8 @@ async def room(
         choice=None if newest else ModelChoice("rehearsal"),
         environ=dict(ENVIRON),
     )
+    if runs:
+        session = msgspec.structs.replace(session, attach=attach_runs)
     clock = Clock()
     options = AppOptions(
         session=lambda: session,

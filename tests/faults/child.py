@@ -72,12 +72,23 @@ class Ended(msgspec.Struct, frozen=True):
     report: Report | None = None
 
 
-def options_of(order: Order) -> SessionOptions:
+async def session_of(order: Order) -> str:
+    """Return the id of the session that was left, empty where none came about.
+
+    Not by `-c`: that passes over a session in which nothing was said yet, and the trial is of this one.
+    """
+    async with await Store.open(Path(order.home), Path(order.project)) as store:
+        return next((info.id for info in await store.sessions(limit=1)), "")
+
+
+async def options_of(order: Order) -> SessionOptions:
     """Return the options of a trial's session."""
+    left = "" if order.act == "play" else await session_of(order)
     return SessionOptions(
         home=Path(order.home),
         cwd=Path(order.project),
-        open="new" if order.act == "play" else "newest",
+        open="id" if left else "new",
+        session_id=left,
         choice=ModelChoice("openai-chat", "scripted", f"{order.base_url}/v1", 32_000),
         environ={"PATH": "/usr/local/bin:/usr/bin:/bin"},
         approve="all",
@@ -124,7 +135,10 @@ class Ears:
 async def play(order: Order, ears: Ears) -> tuple[str, ...]:
     """Play the scenario; return the ids of what the agent holds to be saved."""
     held: tuple[str, ...] = ()
-    async with open_session(options_of(order), report=ears.lines.append) as agent, anyio.create_task_group() as group:
+    async with (
+        open_session(await options_of(order), report=ears.lines.append) as agent,
+        anyio.create_task_group() as group,
+    ):
         group.start_soon(ears.listen, agent.subscribe())
         watched = agent.subscribe()
         with contextlib.suppress(AgentStoppedError, LogError):
@@ -185,7 +199,7 @@ async def finish(order: Order, ears: Ears) -> tuple[int, int]:
     (Path(order.project) / GO).touch()
     left, opened = await path_on_disk(order), 0
     before = len(left or ())
-    given = options_of(order)
+    given = await options_of(order)
     if left is None:  # there is nothing to go on with yet
         given = msgspec.structs.replace(given, open="new")
     async with open_session(given, report=ears.lines.append) as agent, anyio.create_task_group() as group:

@@ -100,7 +100,7 @@ def test_suspended_in_the_middle_of_a_command_and_continued(tmux: Tmux, tmp_path
 def test_a_full_disk_is_a_banner_that_stays_and_no_promise_at_the_end(tmux: Tmux, tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
-    script = f"ulimit -f 400; exec {shlex.join(CLEW)} --approve all"
+    script = f"ulimit -f 700; exec {shlex.join(CLEW)} --approve all"
     tmux.type(f"cd {shlex.quote(str(project))} && sh -c {shlex.quote(script)}\n")
     tmux.until("● ready")
     tmux.type("run `seq 200000`")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Literal, assert_never
 
 import msgspec
 from textual.content import Content
@@ -18,6 +18,7 @@ from tui.screens.main import MainScreen
 from tui.screens.model_pick import choose_model, use_named
 from tui.screens.pages import EditPage, PickPage, TextPage
 from tui.screens.paging import Pages
+from tui.screens.running import run_work
 from tui.screens.tree_page import Asked, TreePage
 from tui.widgets.sanitise import one_line
 
@@ -66,12 +67,8 @@ def run_command(screen: MainScreen, command: Typed, powers: Powers) -> None:
     match command.name:
         case "help":
             _help(screen, powers)
-        case "new":
-            powers.renew()
-        case "resume":
-            powers.resume()
-        case "take-over":
-            _take_over(screen, powers)
+        case ("new" | "resume" | "take-over") as name:
+            _session(screen, name, powers)
         case "model":
             _model(screen, command.rest, powers)
         case "approve":
@@ -80,6 +77,8 @@ def run_command(screen: MainScreen, command: Typed, powers: Powers) -> None:
             _theme(screen, command.rest, powers)
         case "quit":
             screen.post_message(MainScreen.QuitAsked())
+        case ("goal" | "run") as name:
+            run_work(screen, name, command.rest, Pages(powers.read, powers.pick, powers.edit))
         case ("fork" | "label" | "rewind" | "tree") as name:
             pages = Pages(powers.read, powers.pick, powers.edit)
             run_branch_command(screen, name, command.rest, Branches(pages, powers.tree, powers.switch))
@@ -98,6 +97,17 @@ def run_command(screen: MainScreen, command: Typed, powers: Powers) -> None:
             run_context_command(screen, name, command.rest, pages)
         case _:
             assert_never(command.name)
+
+
+def _session(screen: MainScreen, name: Literal["new", "resume", "take-over"], powers: Powers) -> None:
+    """Go on with another session, or with this one as its writer."""
+    match name:
+        case "new":
+            powers.renew()
+        case "resume":
+            powers.resume()
+        case "take-over":
+            _take_over(screen, powers)
 
 
 def _take_over(screen: MainScreen, powers: Powers) -> None:

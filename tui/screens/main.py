@@ -27,6 +27,7 @@ from tui.agent.events import (
     PhaseChanged,
     QueueChanged,
     QueueReturned,
+    RunChanged,
     UsageChanged,
 )
 from tui.commands.table import Name, Typed
@@ -46,10 +47,12 @@ from tui.widgets.hints import Hint, KeyHints, key_name
 from tui.widgets.ladder import Rung, climb
 from tui.widgets.offer import Offer
 from tui.widgets.queued import QueuedMessages
+from tui.widgets.run_strip import RunStrip
 from tui.widgets.start import StartFacts, StartView
 from tui.widgets.status import StatusLine
 
 if TYPE_CHECKING:
+    from tui.agent.agent import Agent
     from tui.screens.feed import TranscriptFeed
     from tui.screens.reading import ReadingBars
     from tui.widgets.theme import TranscriptTheme
@@ -117,6 +120,7 @@ class SessionView(EarlyKeysScreen):
         o, look = self.options, self.look
         yield StartView(StartFacts(version=o.version, cwd=o.cwd, home=look.home))
         yield Banner()
+        yield RunStrip(clock=o.clock, glyphs=look.glyphs)
         yield StatusLine(clock=o.clock, glyphs=look.glyphs, still=look.still)
         yield Offer((("F5", "continue"), ("F6", "review")))
         yield ApprovalPanel(clock=o.key_clock, root=str(o.cwd))
@@ -166,6 +170,7 @@ class SessionView(EarlyKeysScreen):
         agent = link.agent
         self.query_one(StartView).answers(agent.model_info.id, agent.model_info.provider)
         self._load(link)
+        self._show_run(agent)
         for event in (PhaseChanged("idle"), agent.usage, QueueChanged(agent.queue)):
             self.show(event)
         if self._early is not None and self._early == self.editor.draft:
@@ -174,6 +179,11 @@ class SessionView(EarlyKeysScreen):
         if draft not in ("", self.editor.draft):
             self.editor.give_back((draft,))
         self.query_one(Banner).stand("following", "" if agent.writable else "This session can only be read here.")
+
+    def _show_run(self, agent: Agent) -> None:
+        from tui.screens.running import run_of
+
+        self.query_one(RunStrip).show(run_of(agent))
 
     def _load(self, link: SessionLink) -> None:
         """Show the conversation as the branch has it now."""
@@ -204,6 +214,8 @@ class SessionView(EarlyKeysScreen):
             case UsageChanged():
                 _show_bar(self, event)
                 self._say_problem(event)
+            case RunChanged(run=run):
+                self.query_one(RunStrip).show(run)
             case Followed() | Failed():
                 _show_standing(self.query_one(Banner), event)
             case _:

@@ -22,6 +22,7 @@ class Glyphs(msgspec.Struct, frozen=True):
     up: str
     enter: str
     ellipsis: str
+    item: str
 
 
 UNICODE = Glyphs(
@@ -36,6 +37,7 @@ UNICODE = Glyphs(
     up="↑",
     enter="⏎",
     ellipsis="…",
+    item="▸",
 )
 ASCII = Glyphs(
     prompt=">",
@@ -49,4 +51,5 @@ ASCII = Glyphs(
     up="^",
     enter="Enter",
     ellipsis="...",
+    item=">",
 )

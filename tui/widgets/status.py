@@ -18,7 +18,17 @@ from tui.widgets.sanitise import one_line
 __all__ = ["Phase", "Status", "StatusLine", "span", "status_content"]
 
 Phase: TypeAlias = Literal[
-    "starting", "idle", "requesting", "thinking", "answering", "tools", "approval", "retrying", "compacting", "stopped"
+    "starting",
+    "idle",
+    "requesting",
+    "thinking",
+    "answering",
+    "tools",
+    "approval",
+    "retrying",
+    "compacting",
+    "verifying",
+    "stopped",
 ]
 
 _WORDS: dict[Phase, str] = {
@@ -31,6 +41,7 @@ _WORDS: dict[Phase, str] = {
     "approval": "waiting for you",
     "retrying": "trying again",
     "compacting": "handing over",
+    "verifying": "checking",
     "stopped": "stopped",
 }
 _RATE_AFTER = 0.5
