@@ -81,14 +81,12 @@ async def session_of(order: Order) -> str:
         return next((info.id for info in await store.sessions(limit=1)), "")
 
 
-async def options_of(order: Order) -> SessionOptions:
+def options_of(order: Order) -> SessionOptions:
     """Return the options of a trial's session."""
-    left = "" if order.act == "play" else await session_of(order)
     return SessionOptions(
         home=Path(order.home),
         cwd=Path(order.project),
-        open="id" if left else "new",
-        session_id=left,
+        open="new" if order.act == "play" else "newest",
         choice=ModelChoice("openai-chat", "scripted", f"{order.base_url}/v1", 32_000),
         environ={"PATH": "/usr/local/bin:/usr/bin:/bin"},
         approve="all",
@@ -136,7 +134,7 @@ async def play(order: Order, ears: Ears) -> tuple[str, ...]:
     """Play the scenario; return the ids of what the agent holds to be saved."""
     held: tuple[str, ...] = ()
     async with (
-        open_session(await options_of(order), report=ears.lines.append) as agent,
+        open_session(options_of(order), report=ears.lines.append) as agent,
         anyio.create_task_group() as group,
     ):
         group.start_soon(ears.listen, agent.subscribe())
@@ -199,9 +197,8 @@ async def finish(order: Order, ears: Ears) -> tuple[int, int]:
     (Path(order.project) / GO).touch()
     left, opened = await path_on_disk(order), 0
     before = len(left or ())
-    given = await options_of(order)
-    if left is None:  # there is nothing to go on with yet
-        given = msgspec.structs.replace(given, open="new")
+    session = await session_of(order)
+    given = msgspec.structs.replace(options_of(order), open="id" if session else "new", session_id=session)
     async with open_session(given, report=ears.lines.append) as agent, anyio.create_task_group() as group:
         group.start_soon(ears.listen, agent.subscribe())
         await agent.settled()
