@@ -170,7 +170,7 @@ class SessionView(EarlyKeysScreen):
         agent = link.agent
         self.query_one(StartView).answers(agent.model_info.id, agent.model_info.provider)
         self._load(link)
-        self._show_run(agent)
+        _show_run(self, agent)
         for event in (PhaseChanged("idle"), agent.usage, QueueChanged(agent.queue)):
             self.show(event)
         if self._early is not None and self._early == self.editor.draft:
@@ -179,11 +179,6 @@ class SessionView(EarlyKeysScreen):
         if draft not in ("", self.editor.draft):
             self.editor.give_back((draft,))
         self.query_one(Banner).stand("following", "" if agent.writable else "This session can only be read here.")
-
-    def _show_run(self, agent: Agent) -> None:
-        from tui.screens.running import run_of
-
-        self.query_one(RunStrip).show(run_of(agent))
 
     def _load(self, link: SessionLink) -> None:
         """Show the conversation as the branch has it now."""
@@ -467,3 +462,10 @@ def _show_bar(screen: SessionView, usage: UsageChanged) -> None:
     failed = agent is not None and agent.compaction.state.phase == "failed"
     model = agent.model_info.id if agent is not None else ""
     screen.query_one(ContextBar).show(bar_state(usage, model, failed=failed))
+
+
+def _show_run(screen: SessionView, agent: Agent) -> None:
+    """Show the run the session has, as it stands."""
+    from tui.screens.running import run_of
+
+    screen.query_one(RunStrip).show(run_of(agent))
