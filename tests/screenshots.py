@@ -10,11 +10,14 @@ import asyncio
 import os
 import re
 import tempfile
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
+import msgspec
 from textual.pilot import Pilot
+from textual.screen import Screen
 
 from tests.app.waiting import until
 from tui import __version__
@@ -24,9 +27,14 @@ from tui.context.bar import tone_of
 from tui.log.entries import Checkpoint, Settled
 from tui.models.factory import ModelChoice
 from tui.resources import themes_folder
+from tui.runs.attach import attach_runs
+from tui.screens.main import MainScreen
 from tui.screens.options import AppOptions
+from tui.screens.pages import PickPage, TextPage
+from tui.screens.tree_page import TreePage
 from tui.widgets.approval import ApprovalPanel
 from tui.widgets.context_bar import ContextBar
+from tui.widgets.run_strip import RunStrip
 
 FOLDER = Path(__file__).resolve().parent.parent / "screenshots"
 SIZE = (110, 34)
@@ -102,6 +110,33 @@ class Camera:
         await until(self._pilot, lambda: not self._app.main.busy, "the rest")
         await self._pilot.pause()
 
+    async def command(self, text: str, then: Callable[[], bool]) -> None:
+        """Give a command and wait for what it does."""
+        self._app.main.editor.show_draft(text)
+        self._app.main.editor.action_submit()
+        await self.until(then)
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Wait until something holds, and is painted."""
+        await until(self._pilot, condition)
+        await self._pilot.pause(0.1)
+
+    @property
+    def page(self) -> type[Screen[Any]]:
+        """The kind of page on top."""
+        return type(self._app.screen)
+
+    @property
+    def drafting(self) -> bool:
+        """Whether something stands in the editor; it is replaced by what is said next."""
+        return bool(self._app.main.editor.text)
+
+    @property
+    def run(self) -> str:
+        """How the run stands."""
+        run = self._app.main.query_one(RunStrip).run
+        return run.status if run is not None else ""
+
     async def press(self, *keys: str) -> None:
         """Press keys."""
         await self._pilot.press(*keys)
@@ -158,6 +193,48 @@ async def shoot_session(base: Path) -> None:
         await camera.press("escape")
 
 
+PLAN = """
+title = "Tidy up"
+[[item]]
+text = "Where is total defined?"
+checks = [["test", "-f", "shop/prices.py"]]
+[[item]]
+text = "What is in this project?"
+checks = [["test", "-f", "docs/index.md"]]
+"""
+
+
+async def shoot_tree(base: Path) -> None:
+    """A session with a branch: an earlier prompt asked in other words."""
+    async with opened(options(base)) as camera:
+        for times, prompt in enumerate(("What is in this project?", "Where is total defined?"), 1):
+            await camera.say(prompt)
+            await camera.settled(times)
+        await camera.command("/label before the rewrite", lambda: True)
+        await camera.command("/rewind", lambda: camera.page is PickPage)
+        await camera.press("enter")
+        await camera.until(lambda: camera.page is MainScreen and camera.drafting)
+        await camera.say("Where is price defined?")
+        await camera.rest()
+        await camera.command("/tree", lambda: camera.page is TreePage)
+        camera.take("tree")
+        await camera.press("escape")
+
+
+async def shoot_run(base: Path) -> None:
+    """A run of two items: one is accepted, one blocks with a question; the strip and the board."""
+    made = options(base)
+    (base / "plan.toml").write_text(PLAN)
+    allowed = msgspec.structs.replace(made.session(), approve="all", attach=attach_runs)
+    async with opened(msgspec.structs.replace(made, session=lambda: allowed)) as camera:
+        await camera.command("/run start ../plan.toml", lambda: camera.run == "blocked")
+        await camera.rest()
+        camera.take("run")
+        await camera.command("/run", lambda: camera.page is TextPage)
+        camera.take("run-board")
+        await camera.press("escape")
+
+
 async def shoot_levels(base: Path) -> None:
     """A small window that fills: the bar and the thread at each level, and the session handing over to itself."""
     async with opened(options(base, window=SMALL)) as camera:
@@ -186,7 +263,7 @@ async def shoot_themes(base: Path) -> None:
 
 def main() -> None:
     """Take all pictures, each session in a folder that is thrown away."""
-    for shoot in (shoot_session, shoot_levels, shoot_themes):
+    for shoot in (shoot_session, shoot_tree, shoot_run, shoot_levels, shoot_themes):
         with tempfile.TemporaryDirectory() as folder:
             asyncio.run(shoot(Path(folder)))
 

@@ -45,7 +45,7 @@ def _cut(text: str, width: int, style: str, glyphs: Glyphs) -> Content:
 def _facts(run: RunShown, active_ms: int) -> list[str]:
     seconds = active_ms // 1_000
     active = f"{seconds // 60}m{seconds % 60:02}s"
-    facts = [f"try {run.attempts + 1}"] if run.attempts else []
+    facts = [f"{run.attempts} failed"] if run.attempts else []
     facts.append(f"{active} of {run.max_minutes:g}m" if run.max_minutes else active)
     if run.cost or run.max_cost:
         facts.append(f"${run.cost:.2f} of ${run.max_cost:.2f}" if run.max_cost else f"${run.cost:.2f}")
