@@ -91,6 +91,9 @@ def main(model: str) -> None:
     params.endpoint_slots = True
     params.endpoint_props = True
     params.use_jinja = True
+    # The likeliest word each time. Otherwise an answer may begin with half of an emoji, and then this server
+    # leaves out the first event of a Messages stream, the one with the prompt's figures.
+    params.sampling.temp = 0.0
     server = xllamacpp.Server(params)
     print("listening", server.listening_address, flush=True)
     sys.stdin.read()
