@@ -14,7 +14,6 @@ from tests.app.waiting import page_ready, until
 from tui.log.entries import Prompt
 from tui.messages import Image
 from tui.models.rehearsal.script import ScriptedAnswer
-from tui.screens.attaching import image_paths
 from tui.screens.filter_page import FilterPage
 from tui.widgets.recall import PromptHistory
 from tui.widgets.vim import VimState
@@ -69,11 +68,6 @@ async def test_vim_keys_edit_and_send() -> None:
         assert app.main.editor.text == "one two three!"
         await pilot.press("enter")
         await until(pilot, lambda: app.sent, "the sending")
-
-
-def test_images_are_named_with_an_at_sign(tmp_path: Path) -> None:
-    words = 'see @a.png and @"b c.JPG" me@x.png @notes.txt'
-    assert image_paths(words, tmp_path) == [tmp_path / "a.png", tmp_path / "b c.JPG"]
 
 
 async def test_an_image_goes_with_the_words_that_name_it(tmp_path: Path) -> None:

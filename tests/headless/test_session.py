@@ -160,6 +160,19 @@ def test_an_error_is_said_once_and_no_traceback(reply: Reply, status: int, tmp_p
     assert b"should not happen" not in done.stderr
 
 
+def test_a_key_that_a_server_echoes_is_in_no_file(isolated: Path, tmp_path: Path) -> None:
+    key = "sk-proj-0123456789abcdefghijABCDEFGHIJ"
+    echo = Reply(status=401, body=json.dumps({"error": {"message": f"Incorrect API key provided: {key}"}}))
+    with Provider(echo, repeat_last=True) as provider:
+        done = clew("-p", "hi", "--verbose", *at(provider), cwd=tmp_path, env={"CLEW_API_KEY": key})
+        assert key in str(provider.requests[0].headers)
+    assert done.returncode == 1
+    assert key.encode() not in done.stdout + done.stderr
+    files = [path for path in (isolated, tmp_path) for path in path.rglob("*") if path.is_file()]
+    assert any(path.suffix == ".sqlite" for path in files)
+    assert not [path for path in files if key.encode() in path.read_bytes()]
+
+
 def test_an_unwritable_data_folder_is_one_sentence(tmp_path: Path) -> None:
     with Provider(Reply(text="x")) as provider:
         done = clew("-p", "hi", *at(provider), cwd=tmp_path, env={"CLEW_HOME": "/dev/null/x"})

@@ -59,3 +59,15 @@ def test_without_git_the_folders_are_walked(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "a.py").write_text("")
     assert listed(tmp_path) == ["src/a.py"]
+
+
+def test_links_are_named_and_never_followed(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "a.py").write_text("")
+    (root / "loop").symlink_to(".")
+    (root / "out").symlink_to(tmp_path)
+    (tmp_path / "secret").write_text("")
+    assert listed(root) == ["a.py"]
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    assert sorted(listed(root)) == ["a.py", "loop", "out"]

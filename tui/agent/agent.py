@@ -14,6 +14,7 @@ import anyio
 import msgspec
 
 from tui.agent.approvals import Approvals, Decision
+from tui.agent.attaching import attach
 from tui.agent.branch import Branch, file_states
 from tui.agent.broadcast import Broadcast, Subscription
 from tui.agent.compaction import Compaction
@@ -167,6 +168,7 @@ class Agent(SessionView):
         self._gate = Gate(parts.journal, parts.requests, self._compaction, lambda: self._model)
         self.starting = parts.starting(self)
         self.saver = parts.saver(self)
+        self._attaching = anyio.Lock()
         self._loop = Loop(
             parts.journal,
             self._compaction,
@@ -204,10 +206,13 @@ class Agent(SessionView):
         """Start an exchange with `message`, or queue it while one runs. Raises `AgentStoppedError`, `LogError`.
 
         Returns when the words are durable, or an event has given them back: a crash after that loses none.
-        While a handoff is pending it waits in the queue: compact, deliver, then it.
+        While a handoff is pending it waits in the queue: compact, deliver, then it. What authored words name with
+        an `@` goes with them.
         """
         self.check()
         if origin == "authored":
+            async with self._attaching:  # what is sent later stays later, however long a file takes
+                message = await attach(self, message)
             await self.dispatcher.authored()
         self.saver.stop()
         effects = await self._compaction.feed(Authored(running=not self.idle))

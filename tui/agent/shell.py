@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["run_shell"]
 
 
-def run_shell(agent: Agent, command: str, *, private: bool) -> None:
+async def run_shell(agent: Agent, command: str, *, private: bool) -> None:
     """Run `command` when nothing else runs. Its output is in the context from the next request on, unless `private`.
 
     It is the person's own doing, so no rule is asked. Esc stops it, and what it printed until then is kept.

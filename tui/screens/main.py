@@ -266,20 +266,17 @@ class SessionView(EarlyKeysScreen):
     def ask(self, message: UserMessage, mode: SendMode = "steer", draft: str = "") -> None:
         """Send a message to the agent; where that fails, the draft is given back."""
         if self.link is not None:
-            from tui.screens.attaching import send
-
-            cwd = self.options.cwd
-            self.link.do(lambda agent: send(agent, message, mode, cwd), lambda: self.editor.give_back((draft,)))
+            self.link.do(lambda agent: agent.send(message, mode), lambda: self.editor.give_back((draft,)))
 
     @on(Composer.ShellTyped)
     def _shell_typed(self, event: Composer.ShellTyped) -> None:
-        from tui.screens.attaching import run_for_person
+        from tui.agent.shell import run_shell
 
         if self.link is None:
             self.note("The session is not open; the command is kept")
             return
         self.composer.accept(self.editor.draft)
-        self.link.do(lambda agent: run_for_person(agent, event.command, private=event.private))
+        self.link.do(lambda agent: run_shell(agent, event.command, private=event.private))
 
     @on(Composer.Noted)
     def _noted(self, event: Composer.Noted) -> None:
