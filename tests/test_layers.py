@@ -116,6 +116,25 @@ def _methods(node: ast.ClassDef) -> int:
     return sum(isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef) for item in node.body)
 
 
+def test_no_text_is_parsed_as_markup() -> None:
+    """What Textual would read as markup is told not to; nothing else can be trusted with a stranger's bracket."""
+    parsed: list[str] = []
+    for path, node in nodes():
+        if not isinstance(node, ast.Call) or path.parts[len(ROOT.parts)] != "tui":
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        plain = any(
+            word.arg == "markup" and isinstance(word.value, ast.Constant) and not word.value.value
+            for word in node.keywords
+        )
+        if name == "from_markup" or (name in PARSERS and not plain):
+            parsed.append(f"{path.relative_to(ROOT)}:{node.lineno} {name}")
+    assert not parsed
+
+
+PARSERS = frozenset({"Static", "OptionList", "SelectionList", "Button", "Checkbox", "RadioButton", "notify"})
+
+
 def test_no_handler_swallows() -> None:
     handlers = ((path, node) for path, node in nodes() if isinstance(node, ast.ExceptHandler))
     assert not [f"{path.relative_to(ROOT)}:{node.lineno}" for path, node in handlers if _swallows(node)]

@@ -37,6 +37,14 @@ def test_what_the_editor_would_change_is_folded(text: str) -> None:
     assert chips.must_fold(text)
 
 
+def test_one_enormous_line_is_folded() -> None:
+    line = "x" * 500_000
+    assert chips.must_fold(line)
+    assert chips.parts(chips.label(line, 1), {chips.label(line, 1): line})[0] == Attachment(
+        name="pasted 500,000 characters · 1", text=line
+    )
+
+
 @pytest.mark.parametrize("text", ["plain", "a\nb", "#define A\t\t 0x1", "héllo 世界 👩‍👩‍👧", "[/red] [0]"])
 def test_what_the_editor_holds_exactly_stays(text: str) -> None:
     assert not chips.must_fold(text)

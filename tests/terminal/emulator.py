@@ -84,6 +84,10 @@ class Emulator:
         self.screen.resize(rows, columns)
         fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
+    def scribble(self, text: str) -> None:
+        """Show what another program writes on the same terminal."""
+        self._stream.feed(text.encode())
+
     def catch_up(self) -> bool:
         """Read what has come so far; False where the program is gone."""
         return self._read(0)

@@ -106,3 +106,34 @@ def test_what_other_code_prints_does_not_tear_the_screen_and_is_shown_afterwards
         after = bytes(app.output).rpartition(b"\x1b[?1049l")[2]
         assert b"TORN one" in after
         assert b"TORN two\xe2\x90\x9b[2J" in after
+
+
+def test_the_terminals_own_cursor_stands_where_the_next_letter_goes(tmp_path: Path) -> None:
+    """An input method opens its window there."""
+    with start(tmp_path, "--no-session") as app:
+        app.until(lambda: app.text.split("\n")[app.screen.cursor.y].strip() == "❯")
+        row, left = app.screen.cursor.y, app.screen.cursor.x
+        column = left
+        for typed, cells in (("a", 1), ("한", 2), ("글", 2), ("e\u0301", 1), ("日", 2)):
+            app.send(typed)
+            column += cells
+            app.until(lambda column=column: (app.screen.cursor.y, app.screen.cursor.x) == (row, column))
+        for cells in (2, 1, 2):
+            app.send("\x1b[D")
+            column -= cells
+            app.until(lambda column=column: app.screen.cursor.x == column)
+        app.send("\x7f")
+        app.until(lambda: (app.screen.cursor.y, app.screen.cursor.x) == (row, left + 1))
+        app.until("a글")
+        leave(app)
+
+
+def test_a_key_draws_over_what_another_program_wrote_on_the_terminal(tmp_path: Path) -> None:
+    with start(tmp_path, "--no-session") as app:
+        app.quiet(0.5)
+        before = app.text
+        app.scribble("\x1b[2J\x1b[5;5Hfrom elsewhere")
+        assert "from elsewhere" in app.text
+        app.send("\x0c")
+        app.until(lambda: app.text == before)
+        leave(app)

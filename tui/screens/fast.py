@@ -16,6 +16,7 @@ from rich.console import Console
 from textual.geometry import Offset, Region, Size
 from textual.screen import Screen
 from textual.widget import Widget
+from textual.widgets import Input, TextArea
 
 from tui.widgets.frame import Painted, Part, Step, encode
 from tui.widgets.insides import FAST_FRAME, CompositorUpdate, app_of, dirty_of, display_of, mouse_of
@@ -48,6 +49,9 @@ class FastScreen(Screen[None]):
 
     def _compositor_refresh(self) -> None:
         app = app_of(self)
+        if isinstance(self.focused, TextArea | Input):
+            # Textual places it when a key moves it; an input method needs it before, and after a layout.
+            app.cursor_position = self.focused.cursor_screen_offset
         parts = self._parts() if FAST_FRAME and self is app.screen and not app.is_inline else None
         if parts is None:
             self._painted.forget(self.size.width)

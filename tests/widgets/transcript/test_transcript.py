@@ -13,8 +13,10 @@ from textual.app import App, ComposeResult
 from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.signal import Signal
+from textual.strip import Strip
 
 from tests.widgets.transcript.entries import SESSION
+from tui.screens.fast import FastScreen
 from tui.widgets.transcript import Added, BlockBuilder, Transcript, fold
 from tui.widgets.transcript.blocks import AnswerBlock, Block, NoticeBlock, PromptBlock, ToolBlock
 
@@ -125,6 +127,42 @@ async def test_scrolled_up_nothing_moves_and_new_lines_are_counted() -> None:
         assert app.heard[-1] == "new 0"
 
     await play(act)
+
+
+class Counted(Transcript):
+    painted = 0
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        self.painted += 1
+        return super().render_lines(crop)
+
+
+class CountingStage(Stage):
+    def get_default_screen(self) -> FastScreen:
+        return FastScreen()
+
+    def compose(self) -> ComposeResult:
+        yield Counted(dom_id="transcript")
+
+
+@ASYNC
+async def test_what_is_out_of_view_paints_nothing() -> None:
+    app = CountingStage()
+    async with app.run_test(size=(60, 20)) as pilot:
+        transcript = app.query_one(Counted)
+        running = ToolBlock("call:c", "c", "bash", {"command": "make"}, state="running")
+        transcript.load([*many(50), running])
+        await pilot.press("home")
+        await pilot.pause()
+        for follows, wanted in ((False, False), (True, True)):
+            before = transcript.painted
+            for n in range(20):
+                transcript.tool_progress("c", f"line {n}\n")
+                transcript.flush()
+                await pilot.pause()
+            assert (transcript.painted > before) == wanted, follows
+            await pilot.press("end")
+            await pilot.pause()
 
 
 @ASYNC

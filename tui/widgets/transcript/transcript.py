@@ -138,7 +138,7 @@ class Transcript(ReadingView):
             if changed is not None:
                 self._changed(*changed)
         if text:
-            self._grow(grown)
+            self._grow(grown, at=len(self.document.blocks) - 1)
         if self._pending:
             self._wake()
 

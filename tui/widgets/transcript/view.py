@@ -92,17 +92,22 @@ class DocumentView(ScrollView, can_focus=True):
         """Take in that a block changed; if it is above the view, what is in view stays."""
         top = int(self.scroll_y)
         above = self.document.heights.start(at) + self.document.heights[at] - grown <= top
-        self._grow(0 if above else grown, top + grown if above else None)
+        self._grow(0 if above else grown, top + grown if above else None, at)
 
-    def _grow(self, rows: int, top: int | None = None) -> None:
-        """Take in that `rows` came at the end; `top` is the row to be first in view now."""
+    def _grow(self, rows: int, top: int | None = None, at: int | None = None) -> None:
+        """Take in that `rows` came at the end; `top` is the row to be first in view now.
+
+        `at` is the block that changed, where it is one alone: below the view nothing is painted for it.
+        """
         if not self.document.width:
             return
         if not self.following and rows > 0:
             self._count_new(self.new_lines + rows)
-        self._place(int(self.scroll_y) if top is None else top)
+        below = int(self.scroll_y) + self.size.height
+        unseen = not self.following and at is not None and self.document.heights.start(at) >= below
+        self._place(int(self.scroll_y) if top is None else top, paint=not unseen)
 
-    def _place(self, top: int) -> None:
+    def _place(self, top: int, *, paint: bool = True) -> None:
         """Make `top` the first row in view (the last possible one, if following), without any layout."""
         height = self.size.height
         document = self.document
@@ -114,7 +119,8 @@ class DocumentView(ScrollView, can_focus=True):
         self.set_reactive(cast("Reactive[float]", Widget.scroll_target_y), float(top))
         bar = self.vertical_scrollbar
         bar.window_virtual_size, bar.window_size, bar.position = total, height, top
-        self.refresh()
+        if paint:
+            self.refresh()
         if top < OLDER_MARGIN * height and not self._asked_older and document.blocks:
             self._asked_older = True
             self.post_message(self.OlderWanted())
