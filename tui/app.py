@@ -7,7 +7,6 @@ is stopped and written down, the log is closed, and only then does the screen go
 from __future__ import annotations
 
 import asyncio
-import gc
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from textual import on
 
+from tui import garbage
 from tui.messages import Text, UserMessage
 from tui.plain import plain_text
 from tui.screens.attention import AttentiveApp
@@ -115,9 +115,7 @@ class ClewApp(AttentiveApp, inherit_bindings=False):
         self.call_after_refresh(self.set_timer, _KEYS_FIRST, self._start)
 
     def _start(self) -> None:
-        gc.freeze()  # what the start made stays; only what comes after it is ever looked through
-        gc.set_threshold(20_000, 10, 20)
-        gc.enable()
+        garbage.release()
         if self.options.history is not None:
             self.main.editor.recall = read_history(self.options.history)
         for notice in self._notices:

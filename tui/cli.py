@@ -8,7 +8,6 @@ no screen, and the app no network code before its first paint.
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 
-from tui import __version__, crash
+from tui import __version__, crash, garbage
 from tui.arguments import Arguments, CommandArguments, RunArguments, UsageError, help_text, parse, version_text
 from tui.first_frame import FIRST
 from tui.messages import Attachment, Text, UserMessage
@@ -151,7 +150,7 @@ def _session(asked: Arguments) -> int:
     )
     own, cwd = places(os.environ), _directory(asked.cwd)
     if front == "app":
-        gc.disable()  # nothing that is imported is garbage: a sixth of the start; the app switches it on again
+        garbage.hold()  # the app releases it
         draw_on_terminal()
         start = _Start(asked, _load(asked, own, cwd, ask=True), own, cwd, front, _resumed(asked, own, cwd))
         FIRST.draw(("*", ">") if needs_ascii(os.environ) else ("●", "❯"))

@@ -17,6 +17,7 @@ from textual.app import App, ComposeResult
 from textual.screen import Screen
 
 from tests.bench.texts import markdown, tokens
+from tui import garbage
 
 YIELD_EVERY = 8
 """Deltas between two turns of the loop: a fast provider's network read brings several."""
@@ -61,7 +62,16 @@ class Empty(Streaming):
 
 
 class Ours(Streaming):
-    """The transcript, on the screen the app has."""
+    """The transcript, on the screen the app has, with the app's way to look for garbage."""
+
+    def __init__(self, token_count: int) -> None:
+        garbage.hold()
+        super().__init__(token_count)
+
+    def go(self) -> None:
+        """Stream in a worker."""
+        garbage.release()
+        super().go()
 
     def get_default_screen(self) -> Screen[None]:
         from tui.screens.fast import FastScreen

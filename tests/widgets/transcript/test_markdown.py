@@ -6,7 +6,7 @@ from tui.widgets.sanitise import sanitise
 from tui.widgets.theme import default_theme
 from tui.widgets.transcript.highlight import MAX_CHARS, MAX_LINE, code_lines, tokenise
 from tui.widgets.transcript.markdown import Look, render_markdown
-from tui.widgets.transcript.rows import Row
+from tui.widgets.transcript.rows import Row, coloured
 
 THEME = default_theme()
 LOOK = Look(THEME)
@@ -93,6 +93,16 @@ def test_code_is_coloured_and_stays_what_it_was() -> None:
     lines = code_lines(code, "python", THEME)
     assert "\n".join("".join(text for text, _ in line) for line in lines) == code
     assert len({style for line in lines for _, style in line}) > 3
+
+
+def test_code_gets_its_colours_where_it_is_seen() -> None:
+    source = "- a\n\n  > ```python\n  > def f():\n  >\n  >     return 'a string that is cut'\n  > ```"
+    found = [row for row in render_markdown(source, 24, LOOK) if row.late]
+    assert len(found) == 3
+    for row in found:
+        assert {segment.style for segment in row.segments[-1:]} == {THEME.code_block}
+        assert "".join(segment.text for segment in coloured(row)) == row.text
+        assert len({segment.style for segment in coloured(row)}) > len({segment.style for segment in row.segments})
 
 
 @pytest.mark.parametrize("code", ["x" * (MAX_LINE + 1), "a = 1\n" * (MAX_CHARS // 6 + 1)])

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.style import Style
 
@@ -21,6 +21,7 @@ def test_wrapping_loses_nothing_and_fits(parts: list[str], width: int) -> None:
     assert [row.text + row.join for row in hard_rows(runs, width)][-1].endswith("\n")
 
 
+@example("\u200d\u200d。a", 2)  # a joiner with nothing to join
 @given(st.text(CHARS, max_size=80), st.integers(2, 30))
 def test_a_hard_cut_loses_nothing_and_fits(text: str, width: int) -> None:
     rows = plain_rows(text, width, PLAIN)

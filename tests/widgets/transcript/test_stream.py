@@ -10,7 +10,7 @@ from tests.widgets.transcript.corpus import NASTY
 from tui.widgets.sanitise import sanitise
 from tui.widgets.theme import default_theme
 from tui.widgets.transcript.markdown import Look, render_markdown
-from tui.widgets.transcript.rows import Row, cells
+from tui.widgets.transcript.rows import Row, cells, coloured
 from tui.widgets.transcript.stream import StreamDoc
 
 LOOK = Look(default_theme())
@@ -154,9 +154,9 @@ def test_a_long_list_is_frozen_item_by_item() -> None:
 def test_an_open_fence_streams_plain_and_is_coloured_when_it_closes() -> None:
     doc = StreamDoc(40, LOOK)
     doc.feed("```python\nx = 'a'\n")
-    assert len({segment.style for segment in doc.row(0).segments}) == 1
+    assert len({segment.style for segment in coloured(doc.row(0))}) == 1
     doc.feed("```\n")
-    assert len({segment.style for segment in doc.row(0).segments}) > 1
+    assert len({segment.style for segment in coloured(doc.row(0))}) > 1
 
 
 def test_rows_of_an_open_table_are_shown_at_once() -> None:

@@ -8,15 +8,16 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
+from rich.segment import Segment
 from rich.style import Style
 
 from tui.widgets.theme import TranscriptTheme
-from tui.widgets.transcript.rows import Run
+from tui.widgets.transcript.rows import Run, hard_rows
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
-__all__ = ["MAX_CHARS", "MAX_LINE", "MAX_SECONDS", "code_lines"]
+__all__ = ["MAX_CHARS", "MAX_LINE", "MAX_SECONDS", "CodeColours", "code_lines"]
 
 MAX_CHARS = 40_000
 """Characters of a block that are coloured (about 0.1 s)."""
@@ -46,6 +47,29 @@ _ROLES: tuple[tuple[str, Role], ...] = (
     ("Generic.Inserted", "string"),
     ("Generic.Deleted", "keyword"),
 )
+
+
+class CodeColours:
+    """The coloured rows of a code block, cut hard at `width` cells; made when the first one is asked for."""
+
+    def __init__(self, code: str, language: str, width: int, theme: TranscriptTheme) -> None:
+        self._of = (code, language, width)
+        self._theme = theme
+        self._rows: list[tuple[Segment, ...]] = []
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CodeColours) and self._of == other._of and self._theme == other._theme
+
+    def __hash__(self) -> int:
+        return hash(self._of)
+
+    def row(self, at: int) -> tuple[Segment, ...]:
+        """Return the segments of a row."""
+        if not self._rows:
+            code, language, width = self._of
+            lines = code_lines(code, language, self._theme)
+            self._rows = [row.segments for line in lines for row in hard_rows(line, width)]
+        return self._rows[at]
 
 
 def code_lines(code: str, language: str, theme: TranscriptTheme) -> list[list[Run]]:

@@ -19,8 +19,8 @@ from rich.style import Style
 
 from tui.widgets.sanitise import one_line, sanitise
 from tui.widgets.theme import TranscriptTheme
-from tui.widgets.transcript.highlight import code_lines
-from tui.widgets.transcript.rows import Row, Run, cells, hard_rows, indent, plain_rows, wrap
+from tui.widgets.transcript.highlight import CodeColours
+from tui.widgets.transcript.rows import Row, Run, cells, indent, plain_rows, wrap
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -175,24 +175,20 @@ def _item_rows(item: Sequence[Token], number: int, width: int, look: Look) -> li
         return [Row((Segment(mark.rstrip(), theme.bullet),)), *rows]
     first, *rest = rows or [Row(())]
     # A bullet is part of the words a person copies; the indent is not.
-    head = Row((Segment(mark, theme.bullet), *first.segments), first.lead, first.join, first.fill)
+    head = indent(first, (Segment(mark, theme.bullet),))
     blank = (Segment(gap, theme.text),)
-    return [
-        head if not first.lead else indent(first, (Segment(mark, theme.bullet),)),
-        *[indent(row, blank) for row in rest],
-    ]
+    return [head if first.lead else head._replace(lead=0), *[indent(row, blank) for row in rest]]
 
 
 def code_rows(code: str, language: str, width: int, look: Look, *, plain: bool = False) -> list[Row]:
-    """Return the rows of a code block, its lines cut hard; `plain` leaves out the colours."""
+    """Return the rows of a code block, its lines cut hard; coloured when painted, unless it is to be `plain`."""
     style = look.theme.code_block
     code = sanitise(code.removesuffix("\n"))
     pad = (Segment(" ", style),)
-    if plain or not language:
-        rows = plain_rows(code, max(1, width - 1), style, style)
-    else:
-        lines = code_lines(code, language, look.theme)
-        rows = [row for line in lines for row in hard_rows(line, max(1, width - 1), style)]
+    rows = plain_rows(code, max(1, width - 1), style, style)
+    if language and not plain:
+        colours = CodeColours(code, language, max(1, width - 1), look.theme)
+        rows = [row._replace(late=(colours, at)) if row.segments else row for at, row in enumerate(rows)]
     return [indent(row, pad) for row in rows]
 
 

@@ -7,14 +7,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from rich.cells import cell_len, split_graphemes
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-__all__ = ["Row", "Run", "cells", "crop", "hard_breaks", "hard_rows", "indent", "plain_rows", "to_strip", "wrap"]
+__all__ = [
+    "Colours",
+    "Row",
+    "Run",
+    "cells",
+    "coloured",
+    "crop",
+    "hard_breaks",
+    "hard_rows",
+    "indent",
+    "plain_rows",
+    "to_strip",
+    "wrap",
+]
 
 Run: TypeAlias = tuple[str, Style]
 """Text of one style. `\\n` ends a line."""
@@ -25,6 +38,14 @@ _WIDE = "\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff01-\uff60\U00020000-\U0003ff
 _MARKS = "\u0300-\u036f\u3001\u3002"  # combining marks, ideographic comma and stop
 _STAYS = _MARKS + "\u300d\u300f\u3011\u3015\u3099\u309a\uff01\uff09\uff0c\uff0e\uff1a\uff1b\uff1f\ufe0e\ufe0f\u200d"
 _WIDE_WORD = re.compile(f"[{_WIDE}][{_STAYS}]* *|[^ {_WIDE}]+ *| +")
+
+
+class Colours(Protocol):
+    """Code that gets its colours when one of its rows is first painted: most of a long answer never is."""
+
+    def row(self, at: int) -> tuple[Segment, ...]:
+        """Return a row's segments, coloured."""
+        ...
 
 
 class Row(NamedTuple):
@@ -39,6 +60,8 @@ class Row(NamedTuple):
     join: str = "\n"
     fill: Style | None = None
     """The style of the rest of the row, where it is not that of plain text."""
+    late: tuple[Colours, int] | None = None
+    """Where the last segment is plain code: its colours, and which row of them this is."""
 
     @property
     def text(self) -> str:
@@ -56,7 +79,12 @@ def indent(row: Row, prefix: Sequence[Segment]) -> Row:
     lead = row.lead
     for segment in prefix:
         lead += len(segment.text)
-    return Row((*prefix, *row.segments), lead, row.join, row.fill)
+    return Row((*prefix, *row.segments), lead, row.join, row.fill, row.late)
+
+
+def _graphemes(text: str) -> list[tuple[int, int, int]]:
+    """Return start, end and cells of each grapheme; as wide as `cells` says, which counts odd joiners differently."""
+    return [(a, b, max(size, cells(text[a:b])) if b - a > 1 else size) for a, b, size in split_graphemes(text)[0]]
 
 
 def crop(text: str, width: int) -> tuple[str, str]:
@@ -65,7 +93,7 @@ def crop(text: str, width: int) -> tuple[str, str]:
         at = max(1, width)
         return text[:at], text[at:]
     at = used = 0
-    for start, end, size in split_graphemes(text)[0]:
+    for start, end, size in _graphemes(text):
         if start and used + size > width:
             break
         at, used = end, used + size
@@ -154,7 +182,7 @@ def hard_breaks(text: str, width: int) -> list[tuple[int, int]]:
         return [(at, min(size, at + width)) for at in range(0, size, width)] or [(0, 0)]
     ranges: list[tuple[int, int]] = []
     start = used = 0
-    for at, _, cell in split_graphemes(text)[0]:
+    for at, _, cell in _graphemes(text):
         if used + cell > width and at > start:
             ranges.append((start, at))
             start, used = at, 0
@@ -179,13 +207,22 @@ def plain_rows(text: str, width: int, style: Style, fill: Style | None = None) -
     return [row for line in text.split("\n") for row in hard_rows([(line, style)], width, fill)]
 
 
+def coloured(row: Row) -> tuple[Segment, ...]:
+    """Return the row's segments as they are painted."""
+    if row.late is None:
+        return row.segments
+    colours, at = row.late
+    return (*row.segments[:-1], *colours.row(at))
+
+
 def to_strip(row: Row, width: int, base: Style) -> Strip:
     """Return the row as a strip of exactly `width` cells."""
+    segments = coloured(row)
     used = 0
-    for segment in row.segments:
+    for segment in segments:
         used += cells(segment.text)
     if used == width:
-        return Strip(row.segments, width)
+        return Strip(segments, width)
     if used < width:
-        return Strip([*row.segments, Segment(" " * (width - used), row.fill or base)], width)
-    return Strip(row.segments, used).crop(0, width)
+        return Strip([*segments, Segment(" " * (width - used), row.fill or base)], width)
+    return Strip(segments, used).crop(0, width)
