@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 from tests.agent.handoffs import FILLER, Player, holds, serving, strings, wired
 from tests.agent.support import bodies, kinds, path_of, said, session
+from tests.log.kit import raw
 from tests.support.provider import Call, Provider, Received, Reply
 from tui.agent.agent import Agent, AgentStoppedError
 from tui.agent.events import Said
@@ -240,7 +240,7 @@ async def test_a_damaged_request_or_checkpoint_is_refused(tmp_path: Path, kind: 
     with serving(player) as provider:
         made = given(tmp_path, provider)
         await grown(made, "Mend it")
-        with sqlite3.connect(database_file(made.home, made.cwd)) as db:
+        with raw(database_file(made.home, made.cwd)) as db:
             db.execute("UPDATE entry SET body=x'7b' WHERE kind = ?", (kind,))
         async with continued(made, settings=settings(resume_view="checkpoint")) as agent:
             assert await said(agent, "Go on") == "needs-person"
@@ -258,7 +258,7 @@ async def test_damage_elsewhere_is_a_gap(tmp_path: Path) -> None:
             await said(agent, "third")
             path = await path_of(agent)
         prompts = [entry.depth for entry in path if isinstance(entry.body, Prompt)]
-        with sqlite3.connect(database_file(made.home, made.cwd)) as db:
+        with raw(database_file(made.home, made.cwd)) as db:
             db.execute("UPDATE entry SET body=x'7b' WHERE (key & 0xffffffff) = ?", (prompts[1],))
         async with continued(made, settings=settings(resume_view="checkpoint")) as agent:
             await said(agent, "Go on")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from pathlib import Path
 
 import pytest
 
 from tests.agent.support import bodies, options, path_of, said, session, texts
 from tests.cli.support import clew
-from tests.log.kit import note, prompt, started
+from tests.log.kit import note, prompt, raw, started
 from tests.support.provider import Provider, Reply
 from tui.log import Store, check
 from tui.log.entries import Answer, Body, Prompt, Result, Settled, ToolStarted, UnknownBody
@@ -63,9 +62,8 @@ async def test_output_with_every_line_end_is_one_entry_and_one_line(tmp_path: Pa
 
 async def test_one_unreadable_entry_among_seven_thousand_hides_no_other(tmp_path: Path) -> None:
     database = await written(tmp_path, *(note(f"n{number}") for number in range(7000)))
-    with sqlite3.connect(database) as db:
+    with raw(database) as db:
         db.execute("UPDATE entry SET body = substr(body, 1, length(body) / 2) WHERE (key & 0xffffffff) = 3000")
-    db.close()
     async with session(options(tmp_path, None, open="newest")) as (agent, _):
         path = await path_of(agent)
     assert [entry.depth for entry in path[:7002]] == list(range(7002))
@@ -89,11 +87,10 @@ SHAPES = (
 @pytest.mark.parametrize("kind", ["prompt", "answer", "result", "checkpoint", "handoff", "queue", "settled"])
 async def test_an_entry_of_any_shape_kills_no_view(tmp_path: Path, kind: str) -> None:
     database = await written(tmp_path, *(note("x") for _ in SHAPES), prompt("after"), Settled("answered"))
-    with sqlite3.connect(database) as db:
+    with raw(database) as db:
         for at, shape in enumerate(SHAPES, start=2):
             body = shape.replace("KIND", kind).encode()
             db.execute("UPDATE entry SET kind=?, body=? WHERE (key & 0xffffffff) = ?", (kind, body, at))
-    db.close()
     async with Provider(Reply(text="fine")) as provider:
         async with session(options(tmp_path, provider, open="newest")) as (agent, _):
             builder = BlockBuilder()

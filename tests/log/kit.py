@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from tui.log.entries import Answer, Entry, Notice, Prompt, Result, ToolStarted
@@ -23,6 +25,13 @@ class Clock:
 
     def __call__(self) -> int:
         return self.now
+
+
+@contextmanager
+def raw(path: Path) -> Generator[sqlite3.Connection]:
+    """A database as any other program may change it; sqlite3's own context manager does not close."""
+    with closing(sqlite3.connect(path)) as db, db:
+        yield db
 
 
 def prompt(text: str, queued: str = "") -> Prompt:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.log.kit import answer, end, line_of, note, other_program, prompt, tell
+from tests.log.kit import answer, end, line_of, note, other_program, prompt, raw, tell
 from tui.log import Store
 from tui.log.entries import Checkpoint, Label, Prompt
 from tui.log.nodes import TreeFacts
@@ -40,10 +40,9 @@ async def facts_of(home: Path, session_id: str, *, read_only: bool = False) -> T
 
 
 def change(home: Path, *statements: str) -> None:
-    with sqlite3.connect(database_file(home, home), isolation_level=None) as db:
+    with raw(database_file(home, home)) as db:
         for statement in statements:
             db.execute(statement)
-    db.close()
 
 
 def version(home: Path) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -34,14 +35,20 @@ def card(text: str = "begins") -> RunCard:
     return RunCard("r1", "started", text)
 
 
+@pytest.fixture
+async def session() -> AsyncIterator[Session]:
+    session = MemorySession()
+    yield session
+    await session.close()
+
+
 async def begun(session: Session) -> int:
     generation = await session.runs.take("r1")
     await session.append(card(), run=first(generation))
     return generation
 
 
-async def test_state_event_and_entries_are_written_together() -> None:
-    session = MemorySession()
+async def test_state_event_and_entries_are_written_together(session: Session) -> None:
     generation = await begun(session)
     await session.append(run=later(generation, 2))
     row = await session.runs.find("r1")
@@ -54,8 +61,7 @@ async def test_state_event_and_entries_are_written_together() -> None:
     assert [found.id for found in await session.runs.all()] == ["r1"]
 
 
-async def test_a_step_that_is_refused_writes_nothing_at_all() -> None:
-    session = MemorySession()
+async def test_a_step_that_is_refused_writes_nothing_at_all(session: Session) -> None:
     generation = await begun(session)
     for wrong in (later(generation, 3), later(generation, 2, run="r2"), later(generation + 1, 2)):
         with pytest.raises(RunLost):

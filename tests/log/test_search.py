@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.log.kit import answer, note, prompt, result, started
+from tests.log.kit import answer, note, prompt, raw, result, started
 from tui.log import EntryNotFound, MemorySession, SessionLog, Store
 from tui.log.entries import Answer, Checkpoint, Prompt, UnknownBody
 from tui.log.paths import database_file, search_file
@@ -169,7 +168,7 @@ async def test_what_the_index_does_not_hold_yet_is_read_from_the_log(store: Stor
     await session.search.catch_up(1_000)
     await session.append(*(prompt(f"needle {number}") for number in range(6_000, 12_100)))
     assert await depths(session, "needle 7") == [7_999 - number for number in range(50)]
-    with sqlite3.connect(index_of(tmp_path)) as db:
+    with raw(index_of(tmp_path)) as db:
         assert 1_000 < db.execute("SELECT count(*) FROM said").fetchone()[0] < 12_100
     assert await depths(session, "needle 12099") == [12_099]
     assert await depths(session, "3 needle", most=3) == [12_093, 12_083, 12_073]
@@ -219,7 +218,7 @@ async def test_segments_whose_number_is_used_again_are_not_mixed_up(tmp_path: Pa
         gone = await store.create(cwd="/somewhere")
         await gone.append(*(prompt(f"old words {number}") for number in range(5)))
         assert len(await depths(gone, "old words")) == 5
-    with sqlite3.connect(database_file(tmp_path / "home", tmp_path / "project")) as db:
+    with raw(database_file(tmp_path / "home", tmp_path / "project")) as db:
         db.executescript(
             "DELETE FROM entry; DELETE FROM lease; DELETE FROM scratch; DELETE FROM segment; DELETE FROM session"
         )
@@ -243,7 +242,7 @@ async def test_a_lost_entry_is_a_named_gap(tmp_path: Path) -> None:
     async with await Store.open(tmp_path / "home", tmp_path / "project") as store:
         session = await store.create(cwd="/somewhere")
         await session.append(*(prompt(f"needle {number}") for number in range(10)))
-    with sqlite3.connect(database_file(tmp_path / "home", tmp_path / "project")) as db:
+    with raw(database_file(tmp_path / "home", tmp_path / "project")) as db:
         db.execute("DELETE FROM entry WHERE (key & 0xffffffff) IN (3, 4, 7)")
     async with await Store.open(tmp_path / "home", tmp_path / "project") as store:
         again = await store.session(session.id)
@@ -323,7 +322,9 @@ def test_the_index_finds_what_a_plain_look_finds(
             await session.search.catch_up(100)
             memory = MemorySession()
             await memory.append(*(prompt(text) for text in texts))
-            return await depths(session, query), await depths(memory, query)
+            found = await depths(session, query), await depths(memory, query)
+            await memory.close()
+            return found
 
     indexed, plain = anyio.run(both)
     assert indexed == plain

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.log.kit import Clock, answer, note, prompt, result, started, texts
+from tests.log.kit import Clock, answer, note, prompt, raw, result, started, texts
 from tui.log import (
     Damaged,
     DuplicateResult,
@@ -376,14 +376,12 @@ async def test_unknown_kinds_are_kept(session: SessionLog) -> None:
 
 
 async def test_a_blob_that_no_longer_fits_its_hash_is_damage(tmp_path: Path) -> None:
-    import sqlite3
 
     async with await Store.open(tmp_path / "h", tmp_path) as store:
         session = await store.create(cwd=tmp_path)
         name = await session.put_blob(b"the bytes")
-    with sqlite3.connect(store.path) as db:
+    with raw(store.path) as db:
         db.execute("UPDATE blob SET data=x'00'")
-    db.close()
     async with await Store.open(tmp_path / "h", tmp_path) as store:
         with pytest.raises(Damaged):
             await (await store.session(session.id)).blob(name)
