@@ -117,7 +117,7 @@ class ClewApp(AttentiveApp, inherit_bindings=False):
     def _start(self) -> None:
         garbage.release()
         if self.options.history is not None:
-            self.main.editor.recall = read_history(self.options.history)
+            self.main.editor.recall = read_history(self.options.history())
         for notice in self._notices:
             self.main.note(notice)
         self.watch_theme_files()

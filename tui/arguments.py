@@ -5,15 +5,17 @@ A sub-command word wins as the first plain word; what follows `--` is always a p
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NoReturn, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, cast
 
 import msgspec
 
 from tui import __version__
 from tui.messages import clean
 from tui.settings import KEYS
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
 
 __all__ = [
     "COMMANDS",
@@ -147,18 +149,16 @@ _OF_COMMANDS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
 """Options that belong to commands alone."""
 
 
-class _Parser(argparse.ArgumentParser):
-    """Reports instead of printing and leaving."""
+def _parser() -> ArgumentParser:
+    import argparse
 
-    def __init__(self) -> None:
-        super().__init__(prog="clew", add_help=False, allow_abbrev=False, usage=argparse.SUPPRESS)
+    class _Parser(argparse.ArgumentParser):
+        """Reports instead of printing and leaving."""
 
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(message)
+        def error(self, message: str) -> NoReturn:
+            raise UsageError(message)
 
-
-def _parser() -> _Parser:
-    parser = _Parser()
+    parser = _Parser(prog="clew", add_help=False, allow_abbrev=False, usage=argparse.SUPPRESS)
     for names, how in _OWN[:-2]:
         parser.add_argument(*names, **how)
     for key in KEYS:
@@ -179,6 +179,8 @@ def help_text() -> str:
 
 def parse(argv: Sequence[str]) -> Arguments | CommandArguments:
     """Return what `argv` (without the program's name) asks for. Raises `UsageError`."""
+    if not argv:
+        return Arguments()  # the most usual start needs no parser
     before, literal = _split(argv)
     parser = _parser()
     for names, how in _OF_COMMANDS:

@@ -255,7 +255,7 @@ def _app(start: _Start) -> int:
         pick=start.asked.resume == "",
         theme=start.loaded.settings.theme,
         theme_folders=(themes_folder(), start.own.config / "themes"),
-        history=None if start.asked.no_session else history_file(start.own.data, start.cwd),
+        history=None if start.asked.no_session else lambda: history_file(start.own.data, start.cwd),
         environ=os.environ,
         keymap=start.loaded.settings.keys,
         vim=start.loaded.settings.editing == "vim",

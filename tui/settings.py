@@ -7,7 +7,6 @@ another model, address or approval mode in its place would be worse than not sta
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -205,14 +204,14 @@ def places(environ: Mapping[str, str]) -> Places:
 
 
 def _own_folder(home: str) -> Path:
-    shown, advice = json.dumps(home[:200]), "Nothing was done; name a folder, or one that can be made."
+    advice = "Nothing was done; name a folder, or one that can be made."
     try:
         folder = Path.cwd() / Path(home).expanduser()
         taken = folder.exists() and not folder.is_dir()
     except (OSError, RuntimeError, ValueError):
-        raise SettingsError(f"CLEW_HOME = {shown} cannot be used as a folder. {advice}") from None
+        raise SettingsError(f"CLEW_HOME = {_shown(home)} cannot be used as a folder. {advice}") from None
     if taken:
-        raise SettingsError(f"CLEW_HOME = {shown} is a file, not a folder. {advice}")
+        raise SettingsError(f"CLEW_HOME = {_shown(home)} is a file, not a folder. {advice}")
     return folder
 
 
@@ -341,6 +340,8 @@ def _check(key: Key, value: Raw, source: str, word: str) -> Value:
 
 def _shown(value: Raw) -> str:
     """Return the value for a message: one short ASCII line, whatever is in it."""
+    import json
+
     text = json.dumps(value, default=str)
     return text if len(text) <= 80 else text[:77] + "..."
 

@@ -8,7 +8,6 @@ used is what was hashed: the bytes are read once, into memory.
 from __future__ import annotations
 
 import difflib
-import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -57,11 +56,8 @@ class ProjectFiles(msgspec.Struct, frozen=True):
     @property
     def digest(self) -> str:
         """sha256 over every name and content."""
-        whole = hashlib.sha256()
-        for name in sorted(self.files):
-            for part in (os.fsencode(name), self.files[name]):
-                whole.update(len(part).to_bytes(8, "big") + part)
-        return whole.hexdigest()
+        parts = (part for name in sorted(self.files) for part in (os.fsencode(name), self.files[name]))
+        return _sha256(b"".join(len(part).to_bytes(8, "big") + part for part in parts))
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -117,7 +113,7 @@ def _content(path: Path) -> bytes:
 
 
 def _store(home: Path, root: Path) -> Path:
-    return home / "trust" / f"{hashlib.sha256(os.fsencode(root)).hexdigest()}.json"
+    return home / "trust" / f"{_sha256(os.fsencode(root))}.json"
 
 
 def recall(home: Path, root: Path) -> Decision | None:
@@ -162,4 +158,10 @@ def changes(before: Decision | None, project: ProjectFiles) -> str:
 
 def _as_text(content: bytes) -> str:
     text = content.decode("utf-8", "replace")
-    return f"(binary, sha256 {hashlib.sha256(content).hexdigest()})" if "\0" in text else text
+    return f"(binary, sha256 {_sha256(content)})" if "\0" in text else text
+
+
+def _sha256(content: bytes) -> str:
+    import hashlib  # loads OpenSSL: most projects bring nothing along
+
+    return hashlib.sha256(content).hexdigest()

@@ -109,7 +109,7 @@ async def room(
         version="1.2.3",
         prompt=prompt,
         theme_folders=(themes_folder(),),
-        history=tmp_path / "home" / "history.jsonl",
+        history=lambda: tmp_path / "home" / "history.jsonl",
         local_ports=local_ports,
         environ=ENVIRON,
         key_clock=clock,

@@ -8,13 +8,14 @@ and countdowns are for the eye and are never needed to be right later.
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 
-from tui.context.thresholds import Thresholds
-from tui.log.entries import Entry
-from tui.tools.base import Preview
+if TYPE_CHECKING:
+    from tui.context.thresholds import Thresholds
+    from tui.log.entries import Entry
+    from tui.tools.base import Preview
 
 __all__ = [
     "AgentEvent",

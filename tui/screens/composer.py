@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from textual import events, on, work
@@ -94,7 +94,7 @@ class Composer(Vertical):
 
     def __init__(self, options: AppOptions, look: Look) -> None:
         super().__init__()
-        self._history: Path | None = options.history
+        self._history: Callable[[], Path] | None = options.history
         self._look = look
         self._timer: Timer | None = None
         self.editor = Editor(clock=options.key_clock)
@@ -126,7 +126,7 @@ class Composer(Vertical):
         if self._history is None:
             return
         try:
-            remember(self._history, draft)
+            remember(self._history(), draft)
         except OSError as error:
             reason = error.strerror or str(error)
             self.post_message(self.Noted(f"Earlier prompts cannot be kept ({reason}); the session has them"))

@@ -31,7 +31,6 @@ from tui.agent.events import (
     UsageChanged,
 )
 from tui.commands.table import Name, Typed
-from tui.log.entries import Checkpoint, Entry, Handoff, Prompt
 from tui.messages import UserMessage
 from tui.screens.composer import Composer
 from tui.screens.early import EarlyKeysScreen
@@ -53,6 +52,7 @@ from tui.widgets.status import StatusLine
 
 if TYPE_CHECKING:
     from tui.agent.agent import Agent
+    from tui.log.entries import Entry
     from tui.screens.feed import TranscriptFeed
     from tui.screens.reading import ReadingBars
     from tui.widgets.theme import TranscriptTheme
@@ -183,7 +183,7 @@ class SessionView(EarlyKeysScreen):
     def _load(self, link: SessionLink) -> None:
         """Show the conversation as the branch has it now."""
         branch = tuple(link.agent.branch)
-        self.set_class(any(isinstance(entry.body, Prompt) for entry in branch), "-talking")
+        self.set_class(any(entry.kind == "prompt" for entry in branch), "-talking")
         self.feed.load(branch, link.agent.usage.thresholds)
         link.do(self.feed.read_words)
 
@@ -216,7 +216,7 @@ class SessionView(EarlyKeysScreen):
             case _:
                 pass
         self.feed.show(event)
-        if isinstance(event, EntryAdded) and isinstance(event.entry.body, Checkpoint) and self.link is not None:
+        if isinstance(event, EntryAdded) and event.entry.kind == "checkpoint" and self.link is not None:
             self.link.do(self.feed.read_words)
         self.query_one(KeyHints).show(_hints(self))
 
@@ -434,9 +434,9 @@ def _hints(screen: SessionView) -> tuple[Hint, ...]:
 
 def _show_entry(screen: SessionView, entry: Entry) -> None:
     """Show what an entry changes beside the transcript."""
-    if isinstance(entry.body, Prompt):
+    if entry.kind == "prompt":
         screen.add_class("-talking")
-    elif isinstance(entry.body, Checkpoint | Handoff) and screen.link is not None:
+    elif entry.kind in ("checkpoint", "handoff") and screen.link is not None:
         _show_bar(screen, screen.link.agent.usage)  # after a checkpoint it is unknown; a failed handoff is red
 
 

@@ -34,7 +34,7 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
     theme: str = ""
     theme_folders: tuple[Path, ...] = ()
     """Shipped folder first, then the user's."""
-    history: Path | None = None
+    history: Callable[[], Path] | None = None
     """The file with this project's earlier prompts; None keeps none."""
     environ: Mapping[str, str] = msgspec.field(default_factory=lambda: dict(os.environ))
     clock: Callable[[], float] = time.monotonic

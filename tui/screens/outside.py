@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shlex
 import shutil
 import signal
 import sys
@@ -28,11 +27,15 @@ _PATIENCE = 5.0
 
 def editor_command(environ: Mapping[str, str]) -> list[str]:
     """Return the person's editor. Raises `ValueError` where it cannot be read as a command."""
+    import shlex
+
     return shlex.split(environ.get("VISUAL") or environ.get("EDITOR") or "vi")
 
 
 def pager_command(environ: Mapping[str, str]) -> list[str]:
     """Return the person's pager. Raises `ValueError` where it cannot be read as a command."""
+    import shlex
+
     return shlex.split(environ.get("PAGER") or "less")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual import events
 from textual.containers import Vertical, VerticalScroll
@@ -18,9 +18,11 @@ from textual.message import Message
 from textual.widgets import Input, Static
 
 from tui.agent.events import ApprovalAsked
-from tui.tools.base import Preview
 from tui.widgets.gate import KeyGate
 from tui.widgets.sanitise import one_line, sanitise
+
+if TYPE_CHECKING:
+    from tui.tools.base import Preview
 
 __all__ = ["ApprovalPanel", "question_body", "question_keys", "question_title"]
 

@@ -5,7 +5,6 @@ Up and Down walk through it; the draft that was being typed waits at the newest 
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -63,6 +62,8 @@ class PromptHistory(msgspec.Struct, frozen=True):
 
 def history_file(data: Path, project: Path) -> Path:
     """Return the file of a project directory under the user's data folder."""
+    import hashlib  # loads OpenSSL: not before the first paint
+
     return data / "history" / f"{hashlib.sha256(os.fsencode(project)).hexdigest()}.jsonl"
 
 
