@@ -14,6 +14,7 @@ import os
 import re
 import selectors
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import ClassVar, Literal, TextIO
@@ -21,6 +22,7 @@ from typing import ClassVar, Literal, TextIO
 import msgspec
 from textual import events
 from textual._xterm_parser import XTermParser
+from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 
 from tui.first_frame import FIRST
@@ -84,6 +86,11 @@ class Splitter:
         self._held = ""
         self._open = False
         self._idle = 0
+
+    @property
+    def resting(self) -> bool:
+        """Whether so long nothing came that nothing is held back any more, here or in a parser behind."""
+        return self._idle > _PATIENCE
 
     @property
     def pasting(self) -> bool:
@@ -196,6 +203,19 @@ class _Parser(XTermParser):
         yield from super()._sequence_to_key_events(sequence, alt)
 
 
+class _Bell(threading.Event):
+    """An event that a thread can wait for beside a file."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heard, self._rung = os.pipe()
+
+    def set(self) -> None:
+        """Let those who wait go on."""
+        super().set()
+        os.write(self._rung, b"\0")
+
+
 class TerminalDriver(LinuxDriver):
     """Reads the terminal in large pieces; bytes that are no UTF-8 become U+FFFD instead of an error."""
 
@@ -204,6 +224,12 @@ class TerminalDriver(LinuxDriver):
     _screen: TextIO | None = None
     printed: ClassVar[Printed | None] = None
     """What others printed while a driver had the terminal."""
+
+    def __init__(
+        self, app: App[object], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None
+    ) -> None:
+        super().__init__(app, debug=debug, mouse=mouse, size=size)
+        self.exit_event = self._ending = _Bell()
 
     def start_application_mode(self) -> None:
         """Take the terminal over."""
@@ -262,16 +288,19 @@ class TerminalDriver(LinuxDriver):
             super().disable_input()
 
     def run_input_thread(self) -> None:
-        """Wait for input and dispatch events until the app ends."""
+        """Wait for input and dispatch events until the app ends. Where nothing is held back, nothing wakes it."""
         parser = _Parser(self._debug)
         splitter = Splitter()
         decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         with selectors.SelectSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
+            selector.register(self._ending.heard, selectors.EVENT_READ)
             while not self.exit_event.is_set():
                 pieces: list[Piece] | None = None
-                if selector.select(_TICK):
-                    data = os.read(self.fileno, _READ)
+                for key, _ in selector.select(None if splitter.resting else _TICK):
+                    data = os.read(key.fd, _READ)
+                    if key.fd != self.fileno:
+                        continue
                     if not data:
                         return  # the terminal is gone; SIGHUP ends the app
                     pieces = splitter.feed(decode(data))
