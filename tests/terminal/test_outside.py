@@ -94,6 +94,6 @@ def test_a_block_opens_outside_and_the_screen_comes_back(tmp_path: Path, key: st
         app.until(lambda: word.encode() in app.output)
         shown = len(app.output)
         app.send("\r")
-        app.until(lambda: b"\x1b[?1049h" in app.output[shown:])
+        app.until(lambda: b"\x1b[?2004h" in app.output[shown:])  # the last mode: keys are keys again
         app.until("Esc back")
         leave(app)

@@ -71,10 +71,9 @@ class ReadingBars(Vertical):
 
     def browse(self) -> None:
         """Give the keyboard to the conversation, the newest block in view marked."""
-        self._browse.add_class("-open")
         if self._transcript.marked_block is None:
             self._transcript.step("older")
-        self.call_after_refresh(self._browse.focus)
+        self.call_after_refresh(self._browse.open)
 
     def search(self) -> None:
         """Look for words in the conversation."""
@@ -94,10 +93,10 @@ class ReadingBars(Vertical):
 
     @on(SearchBar.Left)
     def _search_left(self) -> None:
-        self._search.remove_class("-open")
+        self._search.display = False
         self._transcript.look_for("")
-        if self._browse.has_class("-open"):
-            self._browse.focus()
+        if self._browse.display:
+            self._browse.open()
         else:
             self._leave()
 
@@ -124,7 +123,7 @@ class ReadingBars(Vertical):
             case "search":
                 self.search()
             case "leave":
-                self._browse.remove_class("-open")
+                self._browse.display = False
                 self._leave()
             case "copy" | "copy_code" | "page" | "edit":
                 self._take_out(do)

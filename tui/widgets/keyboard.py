@@ -22,7 +22,6 @@ from typing import ClassVar, Literal, TextIO
 import msgspec
 from textual import events
 from textual._xterm_parser import XTermParser
-from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 
 from tui.first_frame import FIRST
@@ -222,14 +221,9 @@ class TerminalDriver(LinuxDriver):
     _ended = False
     _titled = False
     _screen: TextIO | None = None
+    _ending: _Bell | None = None
     printed: ClassVar[Printed | None] = None
     """What others printed while a driver had the terminal."""
-
-    def __init__(
-        self, app: App[object], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None
-    ) -> None:
-        super().__init__(app, debug=debug, mouse=mouse, size=size)
-        self.exit_event = self._ending = _Bell()
 
     def start_application_mode(self) -> None:
         """Take the terminal over."""
@@ -241,6 +235,8 @@ class TerminalDriver(LinuxDriver):
         if TerminalDriver.printed is None:
             TerminalDriver.printed = Printed()
         TerminalDriver.printed.begin()
+        if self._ending is None:
+            self.exit_event = self._ending = _Bell()
         super().start_application_mode()
         before = FIRST.take_over()
         if before is not None:
@@ -294,7 +290,8 @@ class TerminalDriver(LinuxDriver):
         decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         with selectors.SelectSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
-            selector.register(self._ending.heard, selectors.EVENT_READ)
+            if self._ending is not None:
+                selector.register(self._ending.heard, selectors.EVENT_READ)
             while not self.exit_event.is_set():
                 pieces: list[Piece] | None = None
                 for key, _ in selector.select(None if splitter.resting else _TICK):

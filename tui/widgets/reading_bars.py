@@ -79,7 +79,6 @@ class BrowseBar(Widget, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = BROWSE_BINDINGS
     DEFAULT_CSS = """
     BrowseBar { height: 1; width: 1fr; padding: 0 1; display: none; background: $clew-surface; }
-    BrowseBar.-open { display: block; }
     """
 
     class Asked(Message):
@@ -92,6 +91,11 @@ class BrowseBar(Widget, can_focus=True):
     def __init__(self, *, ascii_only: bool = False) -> None:
         super().__init__(id="browse")
         self._hints: Sequence[tuple[str, str]] = _ASCII_HINTS if ascii_only else _HINTS
+
+    def open(self) -> None:
+        """Take the keyboard, at once: what is typed next is meant for it."""
+        self.display = True
+        self.screen.set_focus(self, scroll_visible=False)
 
     def action_do(self, do: BrowseDo) -> None:
         """Ask for it."""
@@ -119,7 +123,6 @@ class SearchBar(Horizontal):
     BINDINGS: ClassVar[list[BindingType]] = SEARCH_BINDINGS
     DEFAULT_CSS = """
     SearchBar { height: 1; width: 1fr; padding: 0 1; display: none; background: $clew-surface; }
-    SearchBar.-open { display: block; }
     SearchBar Static { width: auto; color: $clew-dim; }
     SearchBar Input { width: 1fr; height: 1; border: none; padding: 0; background: $clew-surface; }
     """
@@ -153,9 +156,9 @@ class SearchBar(Horizontal):
         yield self._count
 
     def open(self) -> None:
-        """Take the keyboard."""
-        self.add_class("-open")
-        self._field.focus()
+        """Take the keyboard, at once."""
+        self.display = True
+        self.screen.set_focus(self._field, scroll_visible=False)
 
     def tell(self, words: str) -> None:
         """Say what was found."""
