@@ -309,7 +309,7 @@ async def test_two_imports_of_one_session_at_once(tmp_path: Path) -> None:
         anyio.create_task_group() as group,
     ):
         group.start_soon(store.take_in, slowly())
-        await anyio.to_thread.run_sync(begun.wait)
+        await anyio.to_thread.run_sync(begun.wait, 60)
         with pytest.raises(LeaseHeld):
             await _import(tmp_path / "two", tmp_path, lines)
         go_on.set()

@@ -87,8 +87,9 @@ def begin(db: sqlite3.Connection, desk: Desk, head: HeaderLine, *, listing: bool
         purge(db, head.id)
     db.execute(
         "INSERT INTO session(id, created, updated, recent, cwd, trashed) "
-        "VALUES(?1,?2,?3,(SELECT coalesce(max(recent), 0) + 1 FROM session),?4,?5) "
-        "ON CONFLICT(id) DO UPDATE SET created=?2, updated=?3, cwd=?4, recent=excluded.recent",
+        "VALUES(?,?,?,(SELECT coalesce(max(recent), 0) + 1 FROM session),?,?) "
+        "ON CONFLICT(id) DO UPDATE SET "
+        "created=excluded.created, updated=excluded.updated, cwd=excluded.cwd, recent=excluded.recent",
         (head.id, head.created, head.updated, head.cwd, NAMELESS),
     )
     (last,) = db.execute("SELECT coalesce(max(id), 0) FROM segment").fetchone()

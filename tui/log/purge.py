@@ -72,10 +72,10 @@ def said_in(db: sqlite3.Connection, session: str) -> list[UserMessage]:
 def _cut(db: sqlite3.Connection, segment: int, named: set[str]) -> tuple[int, int]:
     """Delete what nobody else stands on; return how many entries went and how many stay."""
     (needed,) = db.execute(
-        "SELECT max(depth) FROM (SELECT parent_depth AS depth FROM segment WHERE parent_segment=?1 "
-        "UNION ALL SELECT leaf_depth FROM session WHERE leaf_segment=?1 "
-        "UNION ALL SELECT origin_depth FROM session WHERE origin_segment=?1)",
-        (segment,),
+        "SELECT max(depth) FROM (SELECT parent_depth AS depth FROM segment WHERE parent_segment=? "
+        "UNION ALL SELECT leaf_depth FROM session WHERE leaf_segment=? "
+        "UNION ALL SELECT origin_depth FROM session WHERE origin_segment=?)",
+        (segment, segment, segment),
     ).fetchone()
     low = segment << 32 if needed is None else (segment << 32 | needed) + 1
     keys = (low, segment << 32 | 0xFFFF_FFFF)
