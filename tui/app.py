@@ -144,6 +144,7 @@ class ClewApp(AttentiveApp, inherit_bindings=False):
         from tui.agent.session import open_session
         from tui.log.errors import LogError
         from tui.models.base import ModelError
+        from tui.models.factory import unconnected
 
         failure = ""
         begun = False
@@ -158,7 +159,7 @@ class ClewApp(AttentiveApp, inherit_bindings=False):
                 self.session_id = agent.session_id if options.persist else ""
                 events = agent.subscribe()
                 try:
-                    await self.main.begin(link)
+                    await self.main.begin(link, unconnected=unconnected(options.wanted, options.environ))
                     begun = True
                     self._send_first()
                     if self.options.pick and not self._picked:

@@ -138,7 +138,7 @@ class Stage(App[None], inherit_bindings=False):
         self.quits += 1
 
     def play(self) -> None:
-        self.main.query_one(StartView).answers("rehearsal", "rehearsal")
+        self.main.query_one(StartView).answers("rehearsal", "rehearsal", unconnected=True)
         self.main.show(PhaseChanged("idle"))
         self.main.feed.load((), LIMITS)
         for event in self.events:

@@ -261,3 +261,10 @@ def test_the_rehearsal_answers_from_the_real_project_and_is_named(tmp_path: Path
     assert done.returncode == 0, done.stderr
     assert b"unusual_name_4711.py" in done.stdout
     assert b"rehearsal" in done.stderr
+
+
+@pytest.mark.parametrize("flags", [("--model", "rehearsal"), ("--provider", "rehearsal")])
+def test_a_rehearsal_that_was_asked_for_is_no_stand_in(tmp_path: Path, flags: tuple[str, str]) -> None:
+    done = clew("-p", "list the files", *flags, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert b"No model" not in done.stderr

@@ -12,7 +12,7 @@ from tests.support.provider import Provider, Reply, Script
 from tui.models.base import AuthFailed, BadRequest, Model, ModelError, WindowSource
 from tui.models.catalogue import ASSUMED_WINDOW, CATALOGUE, describe, known
 from tui.models.discover import local_models, server_window
-from tui.models.factory import ModelChoice, list_models, open_model, with_server_window
+from tui.models.factory import ModelChoice, list_models, open_model, unconnected, with_server_window
 from tui.models.keys import KEY_ORIGINS, Secret, from_keyring, is_loopback, key_for, origin
 
 KEYS = {name: f"key-of-{name}" for name in KEY_ORIGINS}
@@ -215,3 +215,18 @@ async def test_local_servers_are_found_and_odd_names_left_out() -> None:
         found = await local_models([1, *ports])
         assert [(info.id, info.base_url) for info in found] == [("qwen", f"{provider.base_url}/v1")]
         assert all("authorization" not in one.headers for one in provider.others)
+
+
+@pytest.mark.parametrize(
+    ("choice", "environ", "alone"),
+    [
+        (ModelChoice(), {}, True),
+        (ModelChoice(window=8_000), {}, True),
+        (ModelChoice(), {"OPENAI_API_KEY": "b"}, False),
+        (ModelChoice("rehearsal"), {}, False),
+        (ModelChoice(model="rehearsal"), {}, False),
+        (ModelChoice(model="play.toml"), {}, False),
+    ],
+)
+def test_only_what_nobody_named_is_a_stand_in(choice: ModelChoice, environ: dict[str, str], *, alone: bool) -> None:
+    assert unconnected(choice, environ) is alone

@@ -105,6 +105,12 @@ class SessionOptions(msgspec.Struct, frozen=True):
     attach: Callable[[Agent, SessionOptions], Awaitable[None]] = _nothing
     """Puts who works through lists (runs) into their seat, before anything goes on."""
 
+    @property
+    def wanted(self) -> ModelChoice:
+        """The model named in this call, else what the settings say."""
+        settings = self.settings
+        return self.choice or ModelChoice(settings.provider, settings.model, settings.base_url, settings.window)
+
 
 Report = Callable[[str], None]
 _PRIVATE = frozenset({*KEY_ORIGINS, "CLEW_API_KEY"})
@@ -219,8 +225,7 @@ def _choice(options: SessionOptions, branch: Branch) -> ModelChoice:
         return options.choice
     entry = branch.newest(ModelChosen)
     if entry is None or not isinstance(entry.body, ModelChosen):
-        settings = options.settings
-        return ModelChoice(settings.provider, settings.model, settings.base_url, settings.window)
+        return options.wanted
     return _own_choice(entry.body)
 
 

@@ -33,6 +33,8 @@ class Opened(msgspec.Struct, frozen=True):
     cwd: Path
     model: ModelInfo
     persisted: bool
+    unconnected: bool = False
+    """No model was named and none was found."""
 
 
 class Ended(msgspec.Struct, frozen=True):

@@ -24,6 +24,7 @@ from tui.log.entries import Settled
 from tui.log.errors import LogError, NothingToContinue
 from tui.messages import UserMessage
 from tui.models.base import ModelError
+from tui.models.factory import unconnected
 from tui.streams import say
 
 __all__ = ["Headless", "run"]
@@ -109,7 +110,8 @@ class _Run:
             events = agent.subscribe()
             if agent.usage.thresholds is None:
                 say(agent.usage.problem)
-            opened = Opened(agent.session_id, options.cwd, agent.model_info, options.persist)
+            alone = unconnected(options.wanted, options.environ)
+            opened = Opened(agent.session_id, options.cwd, agent.model_info, options.persist, alone)
             self._write(lambda: self._call.sink.begin(opened))
             refused = await _begin(agent, self._call.message)
             if refused is not None:

@@ -43,7 +43,7 @@ class TextSink:
 
     def begin(self, opened: Opened) -> None:
         """Name the model that is not a real one, so that nobody takes its words for more."""
-        if opened.model.provider == "rehearsal":
+        if opened.model.provider == "rehearsal" and opened.unconnected:
             say(_REHEARSAL)
 
     def event(self, event: AgentEvent) -> None:

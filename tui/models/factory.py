@@ -15,7 +15,7 @@ from tui.models.discover import LOCAL_PORTS, local_models, server_window
 from tui.models.http import Http, Timeouts
 from tui.models.keys import KEY_ORIGINS, Secret, from_keyring, is_loopback, key_for, origin
 
-__all__ = ["PROVIDERS", "ModelChoice", "list_models", "open_model", "reopened", "with_server_window"]
+__all__ = ["PROVIDERS", "ModelChoice", "list_models", "open_model", "reopened", "unconnected", "with_server_window"]
 
 PROVIDERS = ("anthropic", "openai-chat", "openai-responses", "rehearsal")
 """The words of `--provider`."""
@@ -123,6 +123,12 @@ def _rehearsal(choice: ModelChoice) -> Model:
     except (ScriptError, OSError) as error:
         raise ModelNotFound(f"The script cannot be played: {error}") from error
     return RehearsalModel(window=choice.window, script=script)
+
+
+def unconnected(choice: ModelChoice, environ: Mapping[str, str]) -> bool:
+    """Whether the rehearsal could answer only because nothing was named and there is no key."""
+    named = choice.provider or choice.model or choice.base_url
+    return not named and _provider(choice, environ) == "rehearsal"
 
 
 def list_models(environ: Mapping[str, str]) -> list[ModelInfo]:

@@ -164,11 +164,12 @@ class SessionView(EarlyKeysScreen):
 
     # The session's side.
 
-    async def begin(self, link: SessionLink) -> None:
+    async def begin(self, link: SessionLink, *, unconnected: bool = False) -> None:
         """Show a session from its beginning: all that is on its branch, its queue, its draft."""
         self.link = link
         agent = link.agent
-        self.query_one(StartView).answers(agent.model_info.id, agent.model_info.provider)
+        info = agent.model_info
+        self.query_one(StartView).answers(info.id, info.provider, unconnected=unconnected)
         self._load(link)
         _show_run(self, agent)
         for event in (PhaseChanged("idle"), agent.usage, QueueChanged(agent.queue)):

@@ -27,6 +27,8 @@ class StartFacts(msgspec.Struct, frozen=True):
     home: Path
     model: str = ""
     provider: str = ""
+    unconnected: bool = False
+    """No model was named and none was found."""
 
     @property
     def place(self) -> str:
@@ -45,17 +47,20 @@ def start_content(facts: StartFacts) -> Content:
         Content(""),
     ]
     if facts.provider == "rehearsal":
-        rows += _rehearsal()
+        rows += _rehearsal(unconnected=facts.unconnected)
     elif facts.model:
         rows.append(Content.assemble((one_line(facts.model, 100), "$clew-text"), (" answers.", "$clew-dim")))
     return Content("\n").join(rows)
 
 
-def _rehearsal() -> list[Content]:
+def _rehearsal(*, unconnected: bool) -> list[Content]:
+    what = Content.assemble(("A small program, no model: real tools on this project, offline.", "$clew-dim"))
+    if not unconnected:
+        return [Content.assemble(("The rehearsal answers.", "$clew-text")), what]
     wide = max(len(way) for way, _ in _WAYS)
     rows = [
         Content.assemble(("No model is connected: the rehearsal answers.", "$clew-warning")),
-        Content.assemble(("A small program, no model: real tools on this project, offline.", "$clew-dim")),
+        what,
         Content(""),
         Content.assemble(("Three ways to connect a model:", "$clew-text")),
     ]
@@ -74,7 +79,7 @@ class StartView(Static):
         super().__init__(start_content(facts), id="start", markup=False)
         self._facts = facts
 
-    def answers(self, model: str, provider: str) -> None:
-        """Say who answers."""
-        self._facts = msgspec.structs.replace(self._facts, model=model, provider=provider)
+    def answers(self, model: str, provider: str, *, unconnected: bool = False) -> None:
+        """Say who answers; `unconnected` that no model was named and none was found."""
+        self._facts = msgspec.structs.replace(self._facts, model=model, provider=provider, unconnected=unconnected)
         self.update(start_content(self._facts))
