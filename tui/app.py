@@ -70,7 +70,7 @@ class ClewApp(AttentiveApp, inherit_bindings=False):
         """What ended the app, if that was an error."""
         self._notices = (*options.notices, *([notice] if notice else []))
         self.register_theme(theme.textual(name))
-        self.theme = name
+        self.wear_first(name)
         options = self._with_keys(options)
         self.main = MainScreen(options, look_of(options.environ, theme.styles()))
         self._scope: CancelScope | None = None

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from tests.app.stage import options
+from tui.app import ClewApp
 from tui.resources import theme_files, themes_folder
 from tui.widgets.theme import ThemeError
 from tui.widgets.themes import DEFAULT_NAME, TERMINAL_NAME, choose_theme, fallback_name, read_theme
@@ -72,3 +75,25 @@ def test_the_users_theme_wins_over_the_shipped_one(tmp_path: Path) -> None:
 )
 def test_the_theme_follows_the_terminal(environ: dict[str, str], name: str) -> None:
     assert fallback_name(environ) == name
+
+
+class Still(ClewApp):
+    """Shows its first screen and opens no session."""
+
+    def _start(self) -> None:
+        return
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", ["clew-dark", "clew-light"])
+async def test_the_first_theme_is_worn_as_one_that_is_chosen_later(name: str) -> None:
+    first, later = Still(msgspec.structs.replace(options(), theme=name)), Still(options())
+    async with first.run_test(), later.run_test() as pilot:
+        other = "clew-dark" if name == "clew-light" else "clew-light"
+        for each in (other, name):
+            later.use_theme(each)
+            await pilot.pause()
+        assert first.theme == later.theme == name
+        assert first.classes == later.classes
+        assert first.screen.background_colors == later.screen.background_colors
+        assert first.main.editor.styles.color == later.main.editor.styles.color

@@ -6,6 +6,7 @@ And what the editor asks of an app: the person's own editor, and the list of ear
 from __future__ import annotations
 
 from textual import on
+from textual.app import App
 from textual.timer import Timer
 
 from tui.screens.main import MainScreen
@@ -33,6 +34,13 @@ class DressedApp(OutsideApp, inherit_bindings=False):
     def known_themes(self) -> tuple[str, ...]:
         """The names of all themes, the person's own too."""
         return theme_names(self.options.theme_folders)
+
+    def wear_first(self, name: str) -> None:
+        """Put the first theme on, before any style is read: changed later, every rule would be read twice."""
+        self.set_reactive(App.theme, name)
+        dark = self.current_theme.dark
+        self.update_classes({"-dark-mode": dark, "-light-mode": not dark, f"-theme-{name}": True}, update=False)
+        self.stylesheet.set_variables(self.get_css_variables())
 
     def use_theme(self, name: str) -> str:
         """Switch to a theme; return what to say."""

@@ -19,7 +19,7 @@ from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
 from tui.widgets.frame import Painted, Part, Step, encode
-from tui.widgets.insides import FAST_FRAME, CompositorUpdate, app_of, dirty_of, display_of, mouse_of
+from tui.widgets.insides import FAST_FRAME, CompositorUpdate, app_of, dirty_of, display_of, mouse_of, ticking_of
 
 __all__ = ["FastScreen"]
 
@@ -46,6 +46,11 @@ class FastScreen(Screen[None]):
         super().__init__()
         self._painted = Painted()
         self._cursor = Offset(-1, -1)
+
+    def on_mount(self) -> None:
+        """Let the first interval of the ticks pass while all is laid out: the first letter need not wait for it."""
+        if FAST_FRAME:
+            ticking_of(self).resume()
 
     def _compositor_refresh(self) -> None:
         app = app_of(self)

@@ -15,9 +15,20 @@ from textual.app import App
 from textual.geometry import Region
 from textual.message_pump import MessagePump
 from textual.screen import Screen
+from textual.timer import Timer
 from textual.widget import Widget
 
-__all__ = ["FAST_FRAME", "AnyApp", "CompositorUpdate", "app_of", "dirty_of", "display_of", "mouse_of", "starter_of"]
+__all__ = [
+    "FAST_FRAME",
+    "AnyApp",
+    "CompositorUpdate",
+    "app_of",
+    "dirty_of",
+    "display_of",
+    "mouse_of",
+    "starter_of",
+    "ticking_of",
+]
 
 AnyApp: TypeAlias = App[object]
 
@@ -32,12 +43,16 @@ mouse_of = cast("Callable[[AnyApp], Callable[[Screen[None]], None]]", attrgetter
 starter_of = cast("Callable[[AnyApp], Callable[[Widget, Widget], None]]", attrgetter("_start_widget"))
 """What gives a widget outside the tree, like a scrollbar, its task."""
 
+ticking_of = cast("Callable[[Screen[None]], Timer]", attrgetter("_update_timer"))
+"""What paints a screen's changes at the next tick; paused while there are none."""
+
 
 def _all_there() -> bool:
     compositor = Compositor()
     return (
         all(callable(getattr(App, name, None)) for name in ("_display", "_update_mouse_over"))
         and all(callable(getattr(Screen, name, None)) for name in ("_compositor_refresh", "_refresh_layout"))
+        and isinstance(vars(Screen).get("_update_timer"), property)
         and isinstance(getattr(compositor, "_dirty_regions", None), set)
         and isinstance(getattr(compositor, "visible_widgets", None), dict)
     )
