@@ -47,7 +47,8 @@ class FirstFrame:
             self._before, raw = termios.tcgetattr(terminal), termios.tcgetattr(terminal)
             raw[0] &= ~(termios.ICRNL | termios.INLCR | termios.IGNCR)  # Enter must still be Enter when it is read
             raw[3] &= ~(termios.ICANON | termios.ECHO)
-            raw[6][termios.VSUSP] = b"\x00"  # stopped now, it would leave the shell on the wrong screen
+            off = os.fpathconf(terminal, "PC_VDISABLE").to_bytes(1, "big")  # 0 on Linux, 255 on macOS
+            raw[6][termios.VSUSP] = off  # stopped now, it would leave the shell on the wrong screen
             self._terminal = terminal
             self._handlers = {number: signal.signal(number, self._die) for number in _SIGNALS}
             termios.tcsetattr(terminal, termios.TCSANOW, raw)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from tests.log.kit import Clock, end, line_of, note, other_program, stop, tell, texts
 from tui.log import LeaseHeld, LeaseLost, Store
-from tui.log.lease import STALE_MS, LeaseRow, Owner, Verdict, judge, process_start, this_owner
+from tui.log.lease import STALE_MS, LeaseRow, Owner, Verdict, judge, process_start, start_by_ps, this_owner
 
 ME = Owner(10, "host/space", "boot", "5")
 NOW = 1_000_000
@@ -47,6 +48,22 @@ def test_this_process_is_alive_and_an_ended_one_is_not() -> None:
     assert process_start(child) is None  # a zombie writes nothing any more
     os.waitpid(child, 0)
     assert process_start(child) is None
+
+
+@pytest.mark.skipif(shutil.which("ps") is None, reason="needs ps")
+def test_without_proc_ps_tells_the_same_whatever_the_terminal_speaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = start_by_ps(os.getpid())
+    assert started
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    assert start_by_ps(os.getpid()) == started
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    assert start_by_ps(child) is None  # a zombie
+    os.waitpid(child, 0)
+    assert start_by_ps(child) is None
 
 
 HOLDER = """

@@ -50,6 +50,7 @@ class Emulator:
         self.pid, self._terminal = pty.fork()
         if self.pid == 0:
             os.chdir(cwd)
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's background jobs ignore it, and pass that on
             os.execvpe(argv[0], list(argv), {**environ, "PYTHONPATH": str(ROOT)})
         fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
         self.attributes = termios.tcgetattr(self._terminal)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tui.tools.guardian import pids
 from tui.tools.processes import MARK, in_session, kill, marked, signal_name
 
 
@@ -44,6 +46,11 @@ def test_found_by_its_mark_and_no_other(child: subprocess.Popen[bytes]) -> None:
     assert found.pid == child.pid
     assert found.command.startswith(sys.executable)
     assert marked("this") == ()
+
+
+@pytest.mark.skipif(shutil.which("ps") is None, reason="needs ps")
+def test_without_proc_ps_names_the_processes(child: subprocess.Popen[bytes], tmp_path: Path) -> None:
+    assert {os.getpid(), child.pid} <= set(pids(tmp_path))
 
 
 def test_killing_what_is_gone_is_no_error(child: subprocess.Popen[bytes]) -> None:

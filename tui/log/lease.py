@@ -11,7 +11,6 @@ import os
 import socket
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -34,6 +33,7 @@ __all__ = [
     "ours",
     "process_start",
     "release",
+    "start_by_ps",
     "take",
     "this_owner",
 ]
@@ -42,6 +42,8 @@ BEAT_MS = 10_000
 """A holder shows a sign of life this often."""
 STALE_MS = 60_000
 """After so long without one, a lease may be taken even where the owner cannot be seen to be dead."""
+_PLAIN = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C", "TZ": "UTC"}
+"""What other programs are asked in: their words must not depend on a person's locale and time zone."""
 
 
 class Owner(msgspec.Struct, frozen=True):
@@ -185,13 +187,19 @@ def this_owner() -> Owner:
 
 def process_start(pid: int) -> str | None:
     """Return when a process of this host started, in the system's own words; None if it is gone or a zombie."""
-    if sys.platform == "linux":
-        try:
-            fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-        except OSError:
-            return None
-        return None if len(fields) < 20 or fields[0] in {b"Z", b"X"} else fields[19].decode()
-    return _output("ps", "-o", "lstart=", "-p", str(pid)) or None
+    if not Path("/proc/self/stat").exists():
+        return start_by_ps(pid)
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return None if len(fields) < 20 or fields[0] in {b"Z", b"X"} else fields[19].decode()
+
+
+def start_by_ps(pid: int) -> str | None:
+    """Return the same where there is no /proc (macOS): the same words in every terminal, whatever its locale."""
+    state, _, started = _output("ps", "-o", "stat=", "-o", "lstart=", "-p", str(pid)).partition(" ")
+    return None if not started or state.startswith("Z") else started.strip()
 
 
 def _pid_space() -> str:
@@ -210,7 +218,7 @@ def _boot() -> str:
 
 def _output(*command: str) -> str:
     try:
-        done = subprocess.run(command, capture_output=True, timeout=2, check=False)
+        done = subprocess.run(command, capture_output=True, timeout=2, check=False, env=_PLAIN)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.decode("utf-8", "replace").strip()

@@ -8,7 +8,6 @@ import os
 import re
 import stat
 import subprocess
-import sys
 from pathlib import Path
 
 from tui.log.errors import LogUnwritable
@@ -178,13 +177,14 @@ def _mount(line: str) -> tuple[str, str]:
 
 
 def _mounts() -> str:
-    if sys.platform == "darwin":
-        try:
-            done = subprocess.run(["/sbin/mount"], capture_output=True, timeout=2, check=False)
-        except (OSError, subprocess.TimeoutExpired):
-            return ""
-        return done.stdout.decode("utf-8", "replace")
-    return read_mounts(Path("/proc/self/mounts"))
+    table = Path("/proc/self/mounts")
+    if table.exists():
+        return read_mounts(table)
+    try:
+        done = subprocess.run(["/sbin/mount"], capture_output=True, timeout=2, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.decode("utf-8", "replace")
 
 
 def read_mounts(table: Path) -> str:

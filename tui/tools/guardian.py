@@ -38,12 +38,15 @@ def read_proc(pid: int, name: str) -> bytes:
         return b""
 
 
-def pids() -> Iterator[int]:
-    """Yield the ids of all processes."""
-    if (_PROC / "self" / "stat").exists():
-        yield from (int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit())
+def pids(proc: Path = _PROC) -> Iterator[int]:
+    """Yield the ids of all processes, as `ps` says where there is no /proc (macOS); none where neither tells."""
+    if (proc / "self" / "stat").exists():
+        yield from (int(entry.name) for entry in proc.iterdir() if entry.name.isdigit())
         return
-    listed = subprocess.run(["ps", "-axo", "pid="], capture_output=True, check=False, timeout=1)
+    try:
+        listed = subprocess.run(["ps", "-axo", "pid="], capture_output=True, check=False, timeout=5)
+    except (OSError, subprocess.TimeoutExpired):
+        return
     yield from (int(word) for word in listed.stdout.split())
 
 
