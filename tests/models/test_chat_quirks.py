@@ -104,6 +104,13 @@ def test_one_id_for_every_call_keeps_them_apart(same: str | None) -> None:
     assert len({one.id for one in message.calls}) == 2
 
 
+@pytest.mark.parametrize("name", ["ls", "", None])
+def test_an_id_made_up_for_every_delta_cuts_no_call(name: str | None) -> None:
+    pieces = [call(index=0, id=f"new-{at}", name=name, arguments=piece) for at, piece in enumerate(('":', "1", "}"))]
+    message = answer(call(index=0, id="a", name="ls", arguments='{"p'), *pieces, delta("tool_calls"))
+    assert [(one.name, one.arguments, one.provider_id) for one in message.calls] == [("ls", {"p": 1}, "a")]
+
+
 def test_a_name_in_every_delta_is_set_once() -> None:
     pieces = [call(index=0, id="a", name="write_file", arguments=piece) for piece in ('{"p', '":', "1}", "")]
     message = answer(*pieces, delta("tool_calls"))

@@ -193,7 +193,9 @@ def test_a_failure_in_any_words_ends_the_stream(protocol: Protocol, said: str) -
 
 
 @pytest.mark.parametrize("protocol", ALL_PROTOCOLS)
-@pytest.mark.parametrize("nothing", ["null", "{}", "[]", '""', "false", "0"])
+@pytest.mark.parametrize(
+    "nothing", ["null", "{}", "[]", '""', "false", "0", '{"code": 0, "message": "", "type": null}']
+)
 def test_an_error_with_nothing_in_it_is_none(protocol: Protocol, nothing: str) -> None:
     first, rest = body_of(Reply(text="Hello"), protocol).split(b"\n\n", 1)
     body = b"\n\n".join([first, b'data: {"type": "ping", "error": ' + nothing.encode() + b"}", rest])

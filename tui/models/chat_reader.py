@@ -205,11 +205,19 @@ class ChatReader:
 
 def _begins_another(known: Part, provider_id: str, name: str, text: str) -> bool:
     if provider_id and known.provider_id and provider_id != known.provider_id:
-        return True
+        return not _goes_on(known, name, text)
     if name and known.name and name != known.name:
         return True
     again = bool(name) and text.lstrip().startswith("{") and _whole(known)
     return again and not (provider_id and provider_id == known.provider_id and text == known.text)
+
+
+def _goes_on(known: Part, name: str, text: str) -> bool:
+    """Whether a delta goes on with a call in spite of another id: some gateways make up a new one for each delta."""
+    if not name:
+        return not (_whole(known) and text.lstrip().startswith("{"))
+    begun = bool(known.text) and not _whole(known)
+    return name == known.name and begun and not text.lstrip().startswith("{")
 
 
 def _whole(part: Part) -> bool:

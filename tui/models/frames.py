@@ -41,6 +41,8 @@ def opened(data: Json, name: str, secrets: Sequence[Secret]) -> dict[str, Json] 
     named = "error" in (name, event.get("type"), event.get("object"), event.get("status"))
     bare = "code" in event or len(event) == 1
     said = bare and any(isinstance(event.get(key), str) and event[key] for key in ("detail", "message"))
-    if event.get("error") or named or said:
+    error = event.get("error")
+    says = any(cast("dict[str, Json]", error).values()) if isinstance(error, dict) else bool(error)
+    if says or named or said:
         raise error_from_frame(event, secrets=secrets)
     return event
