@@ -94,6 +94,8 @@ class Settings(msgspec.Struct, frozen=True, omit_defaults=True):
     """Tokens."""
     approve: ApproveMode | None = None
     theme: str = ""
+    model_idle: int | None = None
+    """Seconds the model's server may send nothing; None is as long as each phase usually takes."""
     bash_timeout: int | None = None
     """Seconds a command may run where the call names no limit."""
     compaction: CompactionWord | None = None
@@ -282,6 +284,7 @@ KEYS = (
     ),
     Key("base_url", _address, "the server's address, for local and other servers", "URL", secret=True),
     Key("window", _whole(1, _WHOLE_LIMIT, "tokens"), "the size of its context window, in tokens", "N", per_model=True),
+    Key("model_idle", _whole(1, 86_400, "seconds"), "how long the model may send nothing, in seconds", flag=False),
     Key("approve", _one_of("ask", "edits", "all"), "what tools may do unasked: ask, edits or all", "MODE"),
     Key("theme", _word, "the theme of the screen", "NAME"),
     Key("notify", _one_of("off", "bell", "terminal", "both"), "how you are called when you look elsewhere", flag=False),

@@ -19,6 +19,7 @@ from tui.log.entries import Answer, Entry, Result, Settled
 from tui.messages import Image, StopReason, Text, UserMessage
 from tui.models.factory import ModelChoice, open_model
 from tui.models.retry import MAX_ATTEMPTS
+from tui.settings import Settings
 
 pytestmark = pytest.mark.anyio
 FINE = Reply(text="fine")
@@ -90,6 +91,12 @@ async def test_what_broke_before_the_first_token_is_tried_again(broken: Reply, t
     assert stops(path) == [StopReason.COMPLETE]
     assert len(waits) == 2
     assert 0.5 <= waits[0] <= 1 <= waits[1] <= 2, "each wait is longer, with chance in it"
+
+
+async def test_a_server_that_says_nothing_is_asked_again_after_the_seconds_that_are_set(tmp_path: Path) -> None:
+    provider = Provider(Reply(text="x", hold=True), FINE)
+    path, waits = await exchange(tmp_path, provider, settings=Settings(model_idle=1))
+    assert (ends(path), len(provider.requests), len(waits)) == (["answered"], 2, 1)
 
 
 async def test_it_is_tried_so_often_and_no_more(tmp_path: Path) -> None:

@@ -129,6 +129,17 @@ class TestStatus:
         assert "~50 tok/s" in line
         assert "1 waiting" in line
 
+    def test_a_model_that_says_nothing_is_told_of(self) -> None:
+        asked = advance(Status(phase="idle"), PhaseChanged("requesting"), 10.0)
+        assert "no data" not in status_content(asked, 19.0, 0).plain
+        assert "no data for 12s" in status_content(asked, 22.0, 0).plain
+        answering = advance(asked, PhaseChanged("answering"), 22.0)
+        heard = advance(advance(answering, AnswerDelta("x"), 25.0), AnswerDelta("y"), 33.0)
+        assert "no data" not in status_content(heard, 36.0, 0).plain
+        assert "no data for 31s" in status_content(heard, 64.0, 0).plain
+        working = advance(heard, PhaseChanged("tools", "make"), 64.0)
+        assert "no data" not in status_content(working, 99.0, 0).plain
+
     def test_a_retry_counts_down_and_the_reason_is_no_markup(self) -> None:
         status = advance(Status(), RetryWaiting("[/red] 429\x1b[2J", 1, 4, 3.0), 10.0)
         status = advance(status, PhaseChanged("retrying", "429"), 10.0)

@@ -65,6 +65,7 @@ class RequestBuilder:
         given: Callable[[str], Given] = lambda _model: Given(),
         *,
         effort: Callable[[str], Effort] = lambda _model: "",
+        idle: float | None = None,
     ) -> None:
         self._journal = journal
         self._system = system
@@ -72,6 +73,7 @@ class RequestBuilder:
         self._seen = seen
         self._given = given
         self._effort = effort
+        self._idle = idle
         self._measures = _Measures()
         self._system_measure = measure_text(system)
         self._overheads: dict[bool, Measure] = {}
@@ -262,6 +264,7 @@ class RequestBuilder:
             guidance="\n\n".join(filter(None, (self.told, guidance))),
             session_id=self._journal.log.id,
             effort=self._effort(info.id),
+            idle=self._idle,
         )
 
     def answered(self, answer: AssistantMessage, model: Model) -> None:

@@ -336,6 +336,7 @@ class _Assembly:
             self._seen,
             lambda model: _given(self._options, model),
             effort=lambda model: _effort(self._options, model),
+            idle=self._options.settings.model_idle,
         )
         parts = AgentParts(
             journal=self._journal,

@@ -37,12 +37,12 @@ def _advance(status: Status, event: AgentEvent, now: float) -> Status:
             since = status.since if status.busy and status.phase != "starting" else now
             # The wait for a retry is told by an event of its own, which may come first.
             retry = status.retry if phase == "retrying" else ""
-            return replace(status, phase=phase, detail=detail, since=since, retry=retry)
+            return replace(status, phase=phase, detail=detail, since=since, heard=now, retry=retry)
         case AnswerStarted():
-            return replace(status, characters=0, stream_since=now)
+            return replace(status, characters=0, stream_since=now, heard=now)
         case AnswerDelta(text=text) | ThinkingDeltaShown(text=text) | ToolCallGrowing(text=text):
             start = status.stream_since if status.characters else now
-            return replace(status, characters=status.characters + len(text), stream_since=start)
+            return replace(status, characters=status.characters + len(text), stream_since=start, heard=now)
         case RetryWaiting(reason=reason, attempt=attempt, of=of, seconds=seconds):
             return replace(status, phase="retrying", retry=f"{reason} ({attempt} of {of})", retry_at=now + seconds)
         case QueueChanged(items=items):

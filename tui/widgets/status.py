@@ -45,6 +45,8 @@ _WORDS: dict[Phase, str] = {
     "stopped": "stopped",
 }
 _RATE_AFTER = 0.5
+_SILENT_AFTER = 10.0
+"""Seconds without a word from the model after which that is said."""
 
 
 class Status(msgspec.Struct, frozen=True):
@@ -60,6 +62,8 @@ class Status(msgspec.Struct, frozen=True):
     characters: int = 0
     """Streamed in this answer."""
     stream_since: float = 0.0
+    heard: float = 0.0
+    """When the model was asked, or last sent something."""
     queued: int = 0
     below: int = 0
     """Rows of the transcript that came below what is in view."""
@@ -111,6 +115,9 @@ def _facts(status: Status, now: float) -> list[str]:
     streaming = now - status.stream_since
     if status.phase in ("answering", "thinking") and streaming >= _RATE_AFTER and status.characters:
         facts.append(f"~{status.characters / 4 / streaming:.0f} tok/s")
+    silent = now - status.heard
+    if status.phase in ("requesting", "answering", "thinking") and silent >= _SILENT_AFTER:
+        facts.append(f"no data for {span(silent)}")
     if status.queued:
         facts.append(f"{status.queued} waiting")
     if status.below:
@@ -118,6 +125,11 @@ def _facts(status: Status, now: float) -> list[str]:
     if status.busy and status.phase not in ("starting", "approval"):
         facts.append("Esc stops")
     return facts
+
+
+def _beside_the_stream(status: Status, before: Status) -> Status:
+    """Return the status with nothing new in it that each streamed word changes."""
+    return msgspec.structs.replace(status, characters=before.characters, heard=before.heard)
 
 
 class StatusLine(Widget):
@@ -156,7 +168,7 @@ class StatusLine(Widget):
                 self._timer.resume()
             else:
                 self._timer.pause()
-        if not status.busy or before != msgspec.structs.replace(status, characters=before.characters):
+        if not status.busy or before != _beside_the_stream(status, before):
             self.refresh()  # how fast it streams is shown with the next tick: once for each word is too often to read
 
     def _tick(self) -> None:
