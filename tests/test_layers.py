@@ -45,7 +45,7 @@ def test_the_entry_imports_nothing_heavy() -> None:
 def test_the_app_imports_nothing_it_does_not_need_for_its_first_paint() -> None:
     loaded = imported_by("tui.cli", "tui.app")
     assert "textual" in loaded
-    assert not loaded & {"httpx", "markdown_it", "pygments", "keyring"}
+    assert not loaded & {"httpx", "markdown_it", "pygments", "keyring", "argparse", "hashlib"}
 
 
 def test_the_layers_hold() -> None:
