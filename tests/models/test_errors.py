@@ -190,6 +190,36 @@ def test_retry_after_in_each_form(headers: dict[str, str], seconds: float | None
 
 
 @pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"x-ratelimit-reset": "1700000030"}, 30.0),
+        ({"x-ratelimit-reset": "1700000030000"}, 30.0),
+        ({"x-ratelimit-reset": "1600000000"}, 0.0),
+        ({"ratelimit-reset": "12"}, 12.0),
+        ({"x-ratelimit-reset-after": "2.5"}, 2.5),
+        ({"x-ratelimit-reset-requests": "1m2s", "x-ratelimit-remaining-requests": "0"}, 62.0),
+        (
+            {
+                "x-ratelimit-reset-requests": "1m2s",
+                "x-ratelimit-remaining-requests": "7",
+                "x-ratelimit-reset-tokens": "20ms",
+                "x-ratelimit-remaining-tokens": "0",
+            },
+            0.02,
+        ),
+        ({"x-ratelimit-reset-requests": "1m2s"}, None),
+        ({"x-ratelimit-reset": "soon"}, None),
+        ({"x-ratelimit-reset": "90", "retry-after": "3"}, 3.0),
+    ],
+)
+def test_when_a_limit_ends_is_waited_for(headers: dict[str, str], seconds: float | None) -> None:
+    error = said(429, "slow down", headers)
+    assert isinstance(error, RateLimited)
+    assert error.retry_after == seconds
+    assert isinstance(said(429, "You exceeded your current quota", {"x-ratelimit-reset": "90"}), QuotaExceeded)
+
+
+@pytest.mark.parametrize(
     "body",
     [
         b'{"error": "boom"}',

@@ -124,6 +124,8 @@ _AGAIN = re.compile(
     \d+(?:\.\d+)?(?:h|m)(?=\d))+)"""
 )
 _SPAN = re.compile(r"(?i)(\d+(?:\.\d+)?) ?(ms|milli|s|m|h)")
+_EPOCH, _MILLIS = 1e9, 1e11
+"""A figure above the first is a time, not a span; above the second it is in milliseconds."""
 _UNIT = {"ms": 0.001, "milli": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _OVERLOAD = re.compile(r"(?i)overloaded|temporarily|unavailable|try again|capacity|loading model|server_error|timeout")
 
@@ -187,12 +189,30 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
     return max(0.0, until - (_date(headers.get("date", "")) or now))
 
 
+def _reset(headers: Mapping[str, str], now: float) -> float | None:
+    """Return the seconds until a limit ends, for servers that name no `retry-after`: as a span, or as a time."""
+    for name in ("ratelimit-reset", "x-ratelimit-reset-after", "x-ratelimit-reset"):
+        number = _number(headers.get(name))
+        if number is not None:
+            at = number / 1000 if number > _MILLIS else number
+            return max(0.0, at - now) if at > _EPOCH else at
+    for what in ("requests", "tokens"):
+        spans = _SPAN.findall(headers.get(f"x-ratelimit-reset-{what}", ""))
+        if spans and _number(headers.get(f"x-ratelimit-remaining-{what}")) == 0:
+            return _seconds(spans)
+    return None
+
+
+def _seconds(spans: Iterable[tuple[str, str]]) -> float:
+    return sum(float(number) * _UNIT[unit.lower()] for number, unit in spans)
+
+
 def _wait_in_words(words: str) -> float | None:
     """Return the seconds to wait where only the message names them (`try again in 1m2.5s`, `retryDelay: 36s`)."""
     found = _AGAIN.search(words)
     if found is None:
         return None
-    return sum(float(number) * _UNIT[unit.lower()] for number, unit in _SPAN.findall(found[1]))
+    return _seconds(_SPAN.findall(found[1]))
 
 
 def error_from_response(
@@ -209,7 +229,10 @@ def error_from_response(
             f"The server answered with a web page (HTTP {status}), not with the API. Check the base URL.", status=status
         )
     said = _Said("", "") if _is_html(headers, text) else _read(text)
-    return _classify(said, status, retry_after(headers, now), tuple(secrets))
+    error = _classify(said, status, retry_after(headers, now), tuple(secrets))
+    if isinstance(error, RateLimited) and error.retry_after is None:
+        error.retry_after = _reset(headers, now)
+    return error
 
 
 def error_from_frame(data: Json, *, secrets: Iterable[Secret] = ()) -> ModelError:
