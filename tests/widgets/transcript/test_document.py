@@ -20,6 +20,7 @@ from tui.widgets.transcript.blocks import (
 from tui.widgets.transcript.document import PROGRESS_CHARS, Document
 from tui.widgets.transcript.live import LiveTail
 from tui.widgets.transcript.markdown import Look
+from tui.widgets.transcript.render import render_block
 from tui.widgets.transcript.views import Done, ViewCache
 
 LOOK = Look(default_theme())
@@ -102,6 +103,21 @@ def test_what_is_not_taken_over_goes_away() -> None:
     tail.end()
     assert [block.id for block in document.blocks] == ["real"]
     assert not tail.writing
+
+
+def test_an_answer_whose_level_is_known_at_its_end_is_hung_up_anew_and_not_read_again() -> None:
+    document = made()
+    tail = LiveTail(document)
+    tail.begin("a", "answer", "none")
+    tail.feed("# Title\n\nsome **words**\n")
+    tail.pause()
+    before = document.view(0).row(1)
+    real = AnswerBlock("real", "# Title\n\nsome **words**\n", "soft")
+    assert tail.take_over(real)
+    after = [document.view(0).row(at) for at in range(len(document.view(0)))]
+    assert after == render_block(real, document.width, LOOK)
+    assert after[1].segments[0] != before.segments[0], "the thread has the colour of the level"
+    assert after[1].segments[-1] is before.segments[-1]
 
 
 def test_a_resize_while_an_answer_is_written() -> None:

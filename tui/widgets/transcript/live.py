@@ -11,6 +11,7 @@ from tui.widgets.theme import Level
 from tui.widgets.transcript.blocks import AnswerBlock, Block, ThinkingBlock
 from tui.widgets.transcript.document import Document
 from tui.widgets.transcript.render import answer_frame
+from tui.widgets.transcript.rows import Row
 from tui.widgets.transcript.views import Done, LiveAnswer, LiveThinking
 
 __all__ = ["LiveKind", "LiveTail"]
@@ -31,7 +32,8 @@ class LiveTail:
     def __init__(self, document: Document) -> None:
         self._document = document
         self._live: _Live | None = None
-        self._done: dict[str, Done] = {}
+        self._done: dict[str, list[Row]] = {}
+        """The rows of what was written, without its gutter: its colour is known with the entry."""
 
     @property
     def writing(self) -> bool:
@@ -61,8 +63,8 @@ class LiveTail:
             return
         view = None
         if isinstance(live.view, LiveAnswer) and self._document.width:
-            view = Done(answer_frame(live.view.doc.finish(), live.level, self._document.look))
-            self._done[live.id] = view
+            rows = self._done[live.id] = live.view.doc.finish()
+            view = Done(answer_frame(rows, live.level, self._document.look))
         block = _placeholder(live.kind, live.id, live.view.source, live.level)
         self._document.swap(live.id, block, view)
 
@@ -74,8 +76,10 @@ class LiveTail:
             if type(old) is not type(block):
                 continue
             document.trailing.remove(name)
-            view = self._done.pop(name, None)
-            document.swap(name, block, view if _same(old, block) else None)
+            rows, view = self._done.pop(name, None), None
+            if rows is not None and isinstance(block, AnswerBlock) and _same(old, block):
+                view = Done(answer_frame(rows, block.level, document.look))
+            document.swap(name, block, view)
             return True
         return False
 
@@ -113,7 +117,7 @@ def _placeholder(kind: LiveKind, block_id: str, text: str, level: Level) -> Bloc
 
 
 def _same(old: Block, new: Block) -> bool:
-    """Whether the rows of what was written are those of the finished block."""
+    """Whether the rows of what was written are those of the finished block, but for the gutter."""
     if not isinstance(old, AnswerBlock) or not isinstance(new, AnswerBlock):
         return False
-    return old.level == new.level and old.text == sanitise(new.text, cr="newline")
+    return old.text == sanitise(new.text, cr="newline")
