@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from tui.log import Session, Store
-from tui.log.entries import Answer, Body, Notice, Prompt, Result, ToolStarted
+from tui.log.entries import Answer, Body, Handoff, Notice, Prompt, Result, ToolStarted
 from tui.messages import AssistantMessage, StopReason, Text, ToolResult, UserMessage
 
 ROUNDS = 15
@@ -36,9 +36,9 @@ def turn(number: int) -> list[Body]:
 
 
 async def build(home: Path, count: int) -> str:
-    """Write a session with about `count` entries and return its id. A rare call lies at its root."""
+    """Write a session with about `count` entries and return its id. A rare call and the only handoff lie at its root."""
     async with await Store.open(home, home) as store:
-        session = await store.create(cwd=home, first=[*turn(0), ToolStarted("rare", "rare")])
+        session = await store.create(cwd=home, first=[*turn(0), ToolStarted("rare", "rare"), Handoff("none")])
         for start in range(1, count // 6, 200):
             await session.append(*(body for number in range(start, start + 200) for body in turn(number)))
     return session.id
@@ -67,6 +67,7 @@ async def measure(home: Path, session_id: str) -> dict[str, float]:
         figures |= {
             "newest 1000 entries": await median(session.page),
             "newest of a common kind": await median(lambda: session.newest("answer")),
+            "handoff state at the root": await median(lambda: session.newest("handoff")),
             "newest of a missing kind": await median(lambda: session.newest("checkpoint")),
             "look-up by call id": await median(lambda: session.find_ref("rare", "tool_started")),
             "list of sessions": await median(store.sessions),
