@@ -36,7 +36,7 @@ def turn(number: int) -> list[Body]:
 
 
 async def build(home: Path, count: int) -> str:
-    """Write a session with about `count` entries and return its id. A rare call and the only handoff lie at its root."""
+    """Write a session with about `count` entries and return its id. Its root holds a rare call and the only handoff."""
     async with await Store.open(home, home) as store:
         session = await store.create(cwd=home, first=[*turn(0), ToolStarted("rare", "rare"), Handoff("none")])
         for start in range(1, count // 6, 200):
