@@ -74,6 +74,18 @@ async def ask_provider(
         return await ask(model_at(provider.base_url, protocol, **options), asked)
 
 
+def joined(events: Iterable[ModelEvent]) -> list[ModelEvent]:
+    """Return the events with neighbouring words of one kind as one: how they were cut says nothing."""
+    made: list[ModelEvent] = []
+    for event in events:
+        last = made[-1] if made else None
+        if isinstance(event, TextDelta | ThinkingDelta) and last is not None and type(last) is type(event):
+            made[-1] = type(event)(getattr(last, "text", "") + event.text)
+        else:
+            made.append(event)
+    return made
+
+
 def finished(events: Iterable[ModelEvent]) -> Finished:
     last = list(events)[-1]
     assert isinstance(last, Finished)

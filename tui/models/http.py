@@ -1,15 +1,17 @@
 """The one module that speaks HTTP. httpx is imported on the first request, never at start.
 
-A response is opened, read and closed by one task; no cancel scope is ever open across a yield, so a
-cancelled reader closes its connection at once and nothing else notices (agentrove#192).
+A response is opened and closed by one task; no cancel scope is ever open across a yield, so a cancelled reader
+closes its connection at once and nothing else notices (agentrove#192). The body is read ahead by a task of its
+own: a time limit for each of the small pieces a server sends would cost more than the pieces.
 Errors are raised outside of any `except`, so that no traceback can reach an object that holds a key.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
-from collections.abc import AsyncGenerator, Awaitable, Generator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Generator, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 import anyio
@@ -24,7 +26,7 @@ from tui.models.keys import Secret, is_loopback, origin
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["BODY_LIMIT", "Http", "Response", "Timeouts", "encode_json"]
+__all__ = ["AHEAD", "BODY_LIMIT", "Http", "Response", "Timeouts", "encode_json"]
 
 T = TypeVar("T")
 
@@ -32,6 +34,8 @@ BODY_LIMIT = 256 * 1024
 """Most bytes of an error that are read."""
 LIST_LIMIT = 16 * 1024 * 1024
 """Most bytes of a list of models that are read."""
+AHEAD = 32 * 1024
+"""Bytes of a body that are read before anyone asked for them."""
 
 
 class Timeouts(msgspec.Struct, frozen=True):
@@ -52,20 +56,68 @@ def encode_json(body: Json) -> bytes:
     return clean(json.dumps(body, ensure_ascii=False, separators=(",", ":"))).encode()
 
 
+class _Ahead:
+    """Reads a body in a task of its own; whoever asks gets all that has come, in one piece."""
+
+    def __init__(self, chunks: AsyncIterator[bytes]) -> None:
+        self._chunks = chunks
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._news = asyncio.Event()
+        self._room = asyncio.Event()
+        self._ended = False
+        self._task: asyncio.Task[None] | None = None
+
+    async def take(self) -> bytes | None:
+        """Return what has come, waiting for the first byte; None at the end. Raises what reading raised."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._read())
+        await self._news.wait()
+        if not self._parts:
+            await self._task
+            return None
+        whole, self._parts, self._size = b"".join(self._parts), [], 0
+        self._room.set()
+        if not self._ended:
+            self._news.clear()
+        return whole
+
+    async def stop(self) -> None:
+        """Read no more."""
+        task = self._task
+        if task is not None and task.cancel():
+            await asyncio.wait([task])
+        if task is not None and not task.cancelled():
+            task.exception()  # nobody waits for what it raised any more
+
+    async def _read(self) -> None:
+        try:
+            async for chunk in self._chunks:
+                self._parts.append(chunk)
+                self._size += len(chunk)
+                self._news.set()
+                if self._size >= AHEAD:
+                    self._room.clear()
+                    await self._room.wait()
+        finally:
+            self._ended = True
+            self._news.set()
+
+
 class Response:
     """An open answer: status, headers with lower-case names, and the body in pieces as they come."""
 
     def __init__(self, inner: httpx.Response, timeouts: Timeouts) -> None:
         self.status = inner.status_code
         self.headers: Mapping[str, str] = {name.lower(): value for name, value in inner.headers.items()}
-        self._chunks = inner.aiter_bytes()
+        self._ahead = _Ahead(inner.aiter_bytes())
         self._timeouts = timeouts
         self._first = True
 
     async def next_chunk(self, *, tail: bool = False) -> bytes | None:
-        """Return the next bytes, or None at the end of the body. Raises `StreamStalled` or `StreamDropped`."""
+        """Return what has come, or None at the end of the body. Raises `StreamStalled` or `StreamDropped`."""
         limit = self._timeouts.first_byte if self._first else self._timeouts.between
-        chunk = await _guard(anext(self._chunks, None), self._timeouts.tail if tail else limit, "sent nothing more")
+        chunk = await _guard(self._ahead.take(), self._timeouts.tail if tail else limit, "sent nothing more")
         self._first = False
         return chunk
 
@@ -73,8 +125,12 @@ class Response:
         """Read on to the end of the body where it is near; else the connection is closed instead of kept."""
         with contextlib.suppress(StreamDropped, StreamStalled):
             for _ in range(64):
-                if await _guard(anext(self._chunks, None), self._timeouts.drain, "went on") is None:
+                if await _guard(self._ahead.take(), self._timeouts.drain, "went on") is None:
                     return
+
+    async def stop(self) -> None:
+        """End what reads ahead."""
+        await self._ahead.stop()
 
     async def read(self, limit: int = BODY_LIMIT) -> bytes:
         """Return the body up to about `limit` bytes; what a broken connection leaves counts as the body."""
@@ -139,6 +195,7 @@ class Http:
         finally:
             # Closing must not be cut short by the cancellation that asked for it, nor hang on a dead peer.
             with anyio.CancelScope(shield=True), anyio.move_on_after(1.0):
+                await response.stop()
                 await inner.aclose()
 
     async def _connect(self) -> httpx.AsyncClient:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from typing import ClassVar, Protocol
 
 from tui.messages import Json, new_id
@@ -17,12 +17,15 @@ from tui.models.base import (
     Connecting,
     Finished,
     ImageRejected,
+    ModelError,
     ModelEvent,
     ModelInfo,
     NotTheApi,
     Request,
     StreamDropped,
     StreamStalled,
+    TextDelta,
+    ThinkingDelta,
 )
 from tui.models.errors import error_from_response
 from tui.models.http import Http, Response, encode_json
@@ -149,12 +152,12 @@ class WireModel:
             splitter = SseSplitter()
             chunk: bytes | None = first
             while chunk is not None and not reader.closed:
-                for event in _feed(splitter, reader, chunk):
+                for event in _merged(_feed(splitter, reader, chunk)):
                     yield event
                 chunk = await _next(response, reader)
             if chunk is not None:
                 await response.drain()
-            for event in [] if reader.closed else _flat(reader, splitter.finish()):
+            for event in () if reader.closed else _merged(_flat(reader, splitter.finish())):
                 yield event
         yield reader.finish()
 
@@ -200,7 +203,7 @@ async def _next(response: Response, reader: Reader) -> bytes | None:
         raise
 
 
-def _feed(splitter: SseSplitter, reader: Reader, chunk: bytes) -> list[ModelEvent]:
+def _feed(splitter: SseSplitter, reader: Reader, chunk: bytes) -> Iterator[ModelEvent]:
     try:
         events = splitter.feed(chunk)
     except EventTooLong:
@@ -210,5 +213,31 @@ def _feed(splitter: SseSplitter, reader: Reader, chunk: bytes) -> list[ModelEven
     return _flat(reader, events)
 
 
-def _flat(reader: Reader, events: list[SseEvent]) -> list[ModelEvent]:
-    return [made for event in events for made in reader.feed(event)]
+def _flat(reader: Reader, events: list[SseEvent]) -> Iterator[ModelEvent]:
+    return (made for event in events for made in reader.feed(event))
+
+
+def _merged(events: Iterator[ModelEvent]) -> Iterator[ModelEvent]:
+    """Yield the events with neighbouring words of one kind as one: what came at once is told at once.
+
+    What came before an error is yielded before it is raised: nothing that was streamed is lost.
+    """
+    kind: type[TextDelta | ThinkingDelta] = TextDelta
+    words: list[str] = []
+    error: ModelError | None = None
+    try:
+        for event in events:
+            if words and type(event) is not kind:
+                yield kind("".join(words))
+                words = []
+            if isinstance(event, TextDelta | ThinkingDelta):
+                kind = type(event)
+                words.append(event.text)
+            else:
+                yield event
+    except ModelError as raised:
+        error = raised
+    if words:
+        yield kind("".join(words))
+    if error is not None:
+        raise error
