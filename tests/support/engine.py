@@ -40,11 +40,11 @@ def weights() -> Path:
 
 
 @contextlib.contextmanager
-def running_engine() -> Generator[Engine, None, None]:
+def running_engine(window: int = WINDOW, slots: int = SLOTS) -> Generator[Engine, None, None]:
     """Start the server and wait until it answers; end it at the end."""
     environ = {**os.environ, "OMP_WAIT_POLICY": "passive", "OMP_NUM_THREADS": "2"}
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.support.engine", str(weights())],
+        [sys.executable, "-m", "tests.support.engine", str(weights()), str(window), str(slots)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -53,7 +53,7 @@ def running_engine() -> Generator[Engine, None, None]:
         cwd=Path(__file__).parents[2],
     )
     try:
-        yield Engine(_address(process), WINDOW, process)
+        yield Engine(_address(process), window, process)
     finally:
         process.kill()
         process.communicate()
@@ -74,14 +74,14 @@ def engine() -> Generator[Engine, None, None]:
         yield running
 
 
-def main(model: str) -> None:
+def main(model: str, window: int, slots: int) -> None:
     """Serve `model` until stdin closes."""
     xllamacpp: Any = importlib.import_module("xllamacpp")
     params = xllamacpp.CommonParams()
     params.model.path = model
     params.model_alias = ["smollm2"]
-    params.n_ctx = WINDOW * SLOTS
-    params.n_parallel = SLOTS
+    params.n_ctx = window * slots
+    params.n_parallel = slots
     params.cpuparams.n_threads = 2
     params.cpuparams_batch.n_threads = 2
     params.n_threads_http = 4
@@ -101,4 +101,4 @@ def main(model: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], *map(int, sys.argv[2:]))
