@@ -52,6 +52,7 @@ async def test_the_tree_shows_the_prompts_and_enter_goes_there(tmp_path: Path) -
         await back(here)
         await until(here.pilot, lambda: prompts(here) == ["one"], "the older place")
         assert not any("two" in row for row in here.rows)
+        assert sum("another branch leaves the line here" in row for row in here.rows) == 1
         await here.say("three")
         await until(here.pilot, lambda: prompts(here) == ["one", "three"] and here.link.agent.idle)
         page = await opened(here, "/tree", TreePage)

@@ -44,6 +44,8 @@ class Branch:
             for entry in (*checkpoints, *self._newest.values(), *self._entries)
             if isinstance(entry.body, Checkpoint)
         }
+        self.forks: Mapping[int, int] = {}
+        """How many other branches leave the path, by the depth after which they do. For the eye alone."""
 
     @property
     def entries(self) -> Sequence[Entry]:

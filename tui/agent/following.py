@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from tui.agent.branch import Branch, open_calls
 from tui.agent.events import AgentEvent, AnswerDelta, AnswerStarted, Followed, PhaseChanged
 from tui.agent.journal import Journal
-from tui.agent.opening import load_branch
+from tui.agent.opening import open_branch
 from tui.agent.reopening import growing
 from tui.log.entries import Answer, Entry, Handoff, Prompt, Result
 from tui.messages import AssistantMessage, new_id
@@ -86,7 +86,7 @@ class Follower:
         if last is not None and found and found[0].id == last.id:
             self._journal.follow(found[1:])
         else:
-            self._journal.replace(await load_branch(log))
+            self._journal.replace(await open_branch(log))
         if any(isinstance(entry.body, Answer | Prompt | Result) for entry in found[1:]):
             self._shown = ""
         self._tell()

@@ -12,7 +12,7 @@ import anyio
 
 from tui.agent.branch import Branch
 from tui.agent.events import AgentEvent, BranchMoved, EntryAdded, Failed
-from tui.agent.opening import load_branch
+from tui.agent.opening import forks_of, load_branch
 from tui.log import DuplicateResult, EntryNotFound, LeaseLost, LogError, RunLost, RunWrite, SessionLog
 from tui.log.entries import Body, Entry
 
@@ -62,6 +62,7 @@ class Journal:
                 target = await load_branch(await self.log.at(entry_id))
                 bodies = decide(target)
                 target.add(await self._durable(self.log.move(entry_id, *bodies)))
+                target.forks = await forks_of(self.log)
                 self.branch = target
                 self._emit(BranchMoved())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tui.agent.branch import Branch
-from tui.log import SessionLog
+from tui.log import LogError, SessionLog
 from tui.log.entries import (
     Announced,
     Answer,
@@ -29,7 +29,7 @@ from tui.log.entries import (
 from tui.log.gaps import newest_of, page_of, since_of
 from tui.log.protocol import PathReader
 
-__all__ = ["FIRST_PAGE", "load_branch", "load_older"]
+__all__ = ["FIRST_PAGE", "forks_of", "load_branch", "load_older", "open_branch"]
 
 FIRST_PAGE = 400
 """Entries read when a path opens: what the screen shows first. The rest is read when it is needed."""
@@ -67,6 +67,21 @@ async def load_branch(log: PathReader) -> Branch:
     if answer is not None and page and answer.depth < page[0].depth:
         page = await since_of(log, answer.depth)  # a batch of very many calls: its open ones must be seen
     return Branch(page, newest, await _named_checkpoints(log, newest))
+
+
+async def open_branch(log: SessionLog) -> Branch:
+    """Return the active path of a session, with where other branches leave it."""
+    branch = await load_branch(log)
+    branch.forks = await forks_of(log)
+    return branch
+
+
+async def forks_of(log: SessionLog) -> dict[int, int]:
+    """Return how many other branches leave the active path, by depth; none where that cannot be read."""
+    try:
+        return {point.depth: point.others for point in await log.branch_points()}
+    except LogError:
+        return {}  # a mark is no reason to stop: a path that cannot be read says so where it is read
 
 
 async def _named_checkpoints(log: PathReader, newest: Mapping[str, Entry]) -> list[Entry]:

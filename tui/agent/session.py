@@ -31,7 +31,7 @@ from tui.agent.files import SeenFiles, Spill
 from tui.agent.following import Follower
 from tui.agent.instructions import find_instructions, system_prompt
 from tui.agent.journal import Journal
-from tui.agent.opening import load_branch
+from tui.agent.opening import open_branch
 from tui.agent.reopening import Reopening
 from tui.agent.requests import RequestBuilder
 from tui.agent.saving import GRACE, Saver, SaverParts
@@ -134,7 +134,7 @@ async def open_session(
         log = options.between(await _open_log(options, stack, report))
         broadcast = Broadcast()
         stack.callback(broadcast.close)
-        journal = Journal(log, await load_branch(log), broadcast.emit)
+        journal = Journal(log, await open_branch(log), broadcast.emit)
         if log.writable and await log.imported():
             options = _stranger(options)
         model = await with_server_window(_choice(options, journal.branch), options.environ)
@@ -170,7 +170,7 @@ async def inspect_session(options: SessionOptions) -> AsyncGenerator[Agent]:
         stack.push_async_callback(log.close)
         broadcast = Broadcast()
         stack.callback(broadcast.close)
-        journal = Journal(log, await load_branch(log), broadcast.emit)
+        journal = Journal(log, await open_branch(log), broadcast.emit)
         choice = _choice(options, journal.branch)
         try:
             model = await with_server_window(choice, options.environ)

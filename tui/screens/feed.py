@@ -6,7 +6,7 @@ looks as it did while it ran.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -26,13 +26,23 @@ from tui.context.thresholds import Given, Thresholds, resolve
 from tui.log.entries import Answer, Entry, ModelChosen
 from tui.screens.look import Look
 from tui.widgets.theme import Level, TranscriptTheme
-from tui.widgets.transcript.blocks import Block, BlockBuilder, Carried, CheckpointBlock, NoticeBlock, Replaced
+from tui.widgets.transcript.blocks import (
+    Block,
+    BlockBuilder,
+    Carried,
+    CheckpointBlock,
+    ForkBlock,
+    NoticeBlock,
+    Replaced,
+)
 from tui.widgets.transcript.transcript import Transcript
 
 if TYPE_CHECKING:
     from tui.agent.agent import Agent
 
 __all__ = ["Levels", "TranscriptFeed", "blocks_of", "with_words"]
+
+_NO_FORKS: Mapping[int, int] = {}
 
 
 class Levels:
@@ -69,12 +79,20 @@ def _defaults(window: int) -> Thresholds | None:
     return limits if isinstance(limits, Thresholds) else None
 
 
-def blocks_of(entries: Sequence[Entry], builder: BlockBuilder, levels: Levels) -> list[Block]:
-    """Return the blocks of entries in order; `builder` and `levels` go on from there."""
+def blocks_of(
+    entries: Sequence[Entry], builder: BlockBuilder, levels: Levels, forks: Mapping[int, int] = _NO_FORKS
+) -> list[Block]:
+    """Return the blocks of entries in order, with a mark where other branches leave.
+
+    `builder` and `levels` go on from there; `forks` is how many branches leave, by depth.
+    """
     blocks: dict[str, Block] = {}
     for entry in entries:
         for change in builder.add(entry, levels.at(entry)):
             blocks[change.block.id] = change.block
+        if entry.depth in forks:
+            mark = ForkBlock(f"fork:{entry.id}", forks[entry.depth], levels.now)
+            blocks[mark.id] = mark
     return list(blocks.values())
 
 
@@ -111,13 +129,13 @@ class TranscriptFeed:
         self._unread: list[CheckpointBlock] = []
         """Checkpoints whose carried words stand elsewhere on the path and have not been looked up."""
 
-    def load(self, branch: Sequence[Entry], limits: Thresholds | None) -> None:
-        """Show a branch in place of what is there. `limits` colour the thread."""
+    def load(self, branch: Sequence[Entry], limits: Thresholds | None, forks: Mapping[int, int] = _NO_FORKS) -> None:
+        """Show a branch in place of what is there. `limits` colour the thread; `forks` are marked on it."""
         self._builder = BlockBuilder()
         chosen = [entry.id for entry in branch if isinstance(entry.body, ModelChosen)]
         self._levels = Levels(limits, chosen[-1] if chosen else "")
         self.oldest = branch[0].depth if branch else 0
-        blocks = blocks_of(branch, self._builder, self._levels)
+        blocks = blocks_of(branch, self._builder, self._levels, forks)
         self._unread = [block for block in blocks if isinstance(block, CheckpointBlock)]
         self.transcript.load(blocks)
 
@@ -126,7 +144,8 @@ class TranscriptFeed:
         entries = await agent.history_page(self.oldest)
         if entries:
             self.oldest = entries[0].depth
-        blocks = blocks_of(entries, BlockBuilder(), Levels(agent.usage.thresholds))
+        forks = agent.journal.branch.forks
+        blocks = blocks_of(entries, BlockBuilder(), Levels(agent.usage.thresholds), forks)
         self.transcript.prepend(blocks)
         self._unread += [block for block in blocks if isinstance(block, CheckpointBlock)]
         await self.read_words(agent)

@@ -185,7 +185,7 @@ class SessionView(EarlyKeysScreen):
         """Show the conversation as the branch has it now."""
         branch = tuple(link.agent.branch)
         self.set_class(any(entry.kind == "prompt" for entry in branch), "-talking")
-        self.feed.load(branch, link.agent.usage.thresholds)
+        self.feed.load(branch, link.agent.usage.thresholds, link.agent.journal.branch.forks)
         link.do(self.feed.read_words)
 
     def show(self, event: AgentEvent) -> None:
