@@ -145,6 +145,7 @@ class ClewApp(AttentiveApp, inherit_bindings=False):
         from tui.log.errors import LogError
         from tui.models.base import ModelError
         from tui.models.factory import unconnected
+        from tui.screens.leftover import offer_left
 
         failure = ""
         begun = False
@@ -161,6 +162,8 @@ class ClewApp(AttentiveApp, inherit_bindings=False):
                 try:
                     await self.main.begin(link, unconnected=unconnected(options.wanted, options.environ))
                     begun = True
+                    if options is self._options and self.options.prompt is None:
+                        link.do(lambda agent: offer_left(self.main, agent, options))  # the first one alone offers
                     self._send_first()
                     if self.options.pick and not self._picked:
                         self._picked = True
@@ -279,6 +282,7 @@ class ClewApp(AttentiveApp, inherit_bindings=False):
         powers = Powers(
             renew=lambda: self._switch("new"),
             resume=self._show_sessions,
+            open=lambda session: self._switch("id", session),
             take_over=lambda: self._switch("id", self.session_id, held="take", arrives=True),
             theme=self.theme,
             themes=self.known_themes,

@@ -10,12 +10,16 @@ import pytest
 from tests.app.painted import assert_sound, painted
 from tests.app.test_session import Room, room
 from tests.app.waiting import page_ready, until
+from tui.agent.shelf import Shelf
 from tui.log import Store
-from tui.log.entries import Answer, ModelChosen, Prompt, Result, Settled, Started, ToolStarted
+from tui.log.entries import Answer, Handoff, ModelChosen, Prompt, Result, Settled, Started, ToolStarted
 from tui.messages import AssistantMessage, StopReason, Text, ToolCall, UserMessage
 from tui.models.rehearsal.script import ScriptedAnswer
+from tui.screens.leftover import waiting_words
 from tui.screens.pages import TextPage
 from tui.widgets.offer import Offer
+from tui.widgets.start import StartView
+from tui.widgets.status import StatusLine
 
 pytestmark = pytest.mark.anyio
 
@@ -84,3 +88,66 @@ async def test_a_new_session_offers_nothing(tmp_path: Path) -> None:
         await here.say("/new")
         await until(here.pilot, lambda: here.app.main.link not in (None, before), "the new session")
         assert not here.app.main.query_one(Offer).has_class("-open")
+
+
+async def test_a_start_beside_an_interrupted_session_says_so_and_one_key_opens_it(tmp_path: Path) -> None:
+    await left_running(tmp_path, "pytest -q")
+    async with room(tmp_path) as here:
+        own = here.link.agent.session_id
+        await until(here.pilot, lambda: "was interrupted" in start(here), "the offer")
+        assert re.search(r"The newest session here was interrupted \(now\): run the tests", start(here))
+        assert "F5 goes on with it" in start(here)
+        assert not here.app.main.query_one(Offer).has_class("-open"), "it is not open, and nothing of it was settled"
+        assert await entries(tmp_path) == 5
+        await here.pilot.press("f5")
+        await until(here.pilot, lambda: here.app.main.link is not None and here.link.agent.session_id != own)
+        await until(here.pilot, lambda: "Interrupted while running" in offered(here), "its own line")
+        assert not here.kind(Answer)[1:], "opening it runs nothing"
+
+
+async def test_once_something_was_said_the_key_is_for_this_session(tmp_path: Path) -> None:
+    await left_running(tmp_path, "pytest -q")
+    async with room(tmp_path) as here:
+        await until(here.pilot, lambda: "was interrupted" in start(here), "the offer")
+        own = here.link.agent.session_id
+        await here.use(ScriptedAnswer(text="Done."))
+        await here.say("something else")
+        await here.settled()
+        await here.pilot.press("f5")
+        await until(here.pilot, lambda: here.app.main.query_one(StatusLine).status.note, "what it says")
+        assert here.link.agent.session_id == own
+
+
+async def test_a_session_that_is_open_elsewhere_or_has_ended_is_not_offered(tmp_path: Path) -> None:
+    await left_running(tmp_path, "pytest -q")
+    shelf = Shelf(tmp_path / "home", tmp_path / "project")
+    found = await shelf.left(but="")
+    assert found is not None
+    assert (
+        waiting_words(found, found.updated + 7_200_000) == "The newest session here was interrupted (2h): run the tests"
+    )
+    assert await shelf.left(but=found.id) is None
+    async with await Store.open(tmp_path / "home", tmp_path / "project") as store:
+        log = await store.session(found.id)
+        assert await shelf.left(but="") is None, "another window has it"
+        await log.append(Settled("answered"))
+        await log.close()
+        assert await shelf.left(but="") is None
+        log = await store.session(found.id)
+        await log.append(Handoff("saved"))
+        await log.close()
+    found = await shelf.left(but="")
+    assert found is not None
+    assert waiting_words(found, found.updated).startswith("A handoff is pending in the newest session here (now)")
+
+
+def start(here: Room) -> str:
+    return " ".join(str(here.app.main.query_one(StartView).render()).split())
+
+
+async def entries(tmp_path: Path) -> int:
+    """Return how long the newest session is whose prompt was said."""
+    async with await Store.open(tmp_path / "home", tmp_path / "project", read_only=True) as store:
+        found = await store.newest()
+        assert found is not None
+        return found.entries

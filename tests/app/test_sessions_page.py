@@ -12,7 +12,8 @@ from tests.app.waiting import page_ready, until
 from tests.log.kit import prompt
 from tui.log import Store
 from tui.log.entries import Handoff, Settled
-from tui.screens.sessions import SessionsPage, age, session_row, size_words, state_words
+from tui.screens.session_rows import age, session_row, size_words, state_words
+from tui.screens.sessions import SessionsPage
 
 pytestmark = pytest.mark.anyio
 

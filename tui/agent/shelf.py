@@ -32,6 +32,16 @@ class Shelf(msgspec.Struct, frozen=True):
             found = await store.sessions(limit=_PAGE, before=before, said=True)
         return [info for info in found if info.id != but]
 
+    async def left(self, *, but: str) -> SessionInfo | None:
+        """Return the newest session, `but` one, if it was cut off or something is pending in it and nobody has it open.
+
+        A look at its row: nothing of it is read, and nothing goes on.
+        """
+        newest = next(iter(await self.page(but=but)), None)
+        if newest is None or newest.held:
+            return None
+        return newest if newest.state or newest.run else None
+
     async def search(self, words: str) -> dict[str, str]:
         """Return the sessions in which something like this was said, newest first, each with its first finding."""
         async with await Store.open(self.home, self.project) as store:

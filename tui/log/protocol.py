@@ -51,6 +51,8 @@ class SessionInfo(msgspec.Struct, frozen=True):
     state: SessionState = ""
     draft: bool = False
     """Whether there is a text nobody sent."""
+    run: str = ""
+    """Status of a run of this session that is not over; empty without one."""
     held: str = ""
     """Which window writes it now, in words."""
 

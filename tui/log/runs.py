@@ -14,7 +14,19 @@ import msgspec
 
 from tui.log.errors import RunHeld, RunLost
 
-__all__ = ["TABLES", "RunEventRow", "RunRow", "RunWrite", "events", "find", "generation", "rows", "take", "write"]
+__all__ = [
+    "TABLES",
+    "RunEventRow",
+    "RunRow",
+    "RunWrite",
+    "events",
+    "find",
+    "generation",
+    "rows",
+    "take",
+    "unfinished",
+    "write",
+]
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS run(
@@ -93,6 +105,14 @@ class RunWrite(msgspec.Struct, frozen=True):
 def _has_tables(db: sqlite3.Connection) -> bool:
     """Whether there are any: a log that is only viewed may be older than they."""
     return db.execute("SELECT 1 FROM sqlite_schema WHERE name='run_hold'").fetchone() is not None
+
+
+def unfinished(db: sqlite3.Connection) -> dict[str, str]:
+    """Return the status of the newest run that is not over, by its session."""
+    if not _has_tables(db):
+        return {}
+    sql = "SELECT session, status FROM run WHERE status NOT IN ('complete', 'stopped') ORDER BY created"
+    return dict(db.execute(sql).fetchall())
 
 
 def generation(db: sqlite3.Connection) -> int:

@@ -120,8 +120,13 @@ class Store:
         def work(db: track.Db) -> list[SessionInfo]:
             rows = track.infos(db, limit, before, trashed=False, said=said)
             held = {row[0] for row in db.execute("SELECT session FROM lease WHERE pid IS NOT NULL")}
+            working = runs.unfinished(db)
             return [
-                msgspec.structs.replace(info, held=self._desk.holder(db, info.id)) if info.id in held else info
+                msgspec.structs.replace(
+                    info, held=self._desk.holder(db, info.id) if info.id in held else "", run=working.get(info.id, "")
+                )
+                if info.id in held or info.id in working
+                else info
                 for info in rows
             ]
 

@@ -41,6 +41,8 @@ class Powers(msgspec.Struct, frozen=True):
     """Start a new session."""
     resume: Callable[[], None]
     """Show the list of sessions."""
+    open: Callable[[str], None]
+    """Go on with a session that was asked for, by its id."""
     take_over: Callable[[], None]
     """Write the session that is followed here."""
     theme: str
@@ -82,6 +84,8 @@ def run_command(screen: MainScreen, command: Typed, powers: Powers) -> None:
         case ("fork" | "label" | "rewind" | "tree") as name:
             pages = Pages(powers.read, powers.pick, powers.edit)
             run_branch_command(screen, name, command.rest, Branches(pages, powers.tree, powers.switch))
+        case "continue" if screen.left and not screen.has_class("-talking"):
+            powers.open(screen.left)
         case (
             "checkpoint"
             | "compact"

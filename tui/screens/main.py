@@ -107,6 +107,8 @@ class SessionView(EarlyKeysScreen):
         self.options = options
         self.look = look
         self.link: SessionLink | None = None
+        self.left = ""
+        """The session that a new one offers to go on with, as long as nothing was said."""
         self._feed: TranscriptFeed | None = None
         self.composer = Composer(options, look)
         self._armed_at: float | None = None
@@ -167,6 +169,7 @@ class SessionView(EarlyKeysScreen):
     async def begin(self, link: SessionLink, *, unconnected: bool = False) -> None:
         """Show a session from its beginning: all that is on its branch, its queue, its draft."""
         self.link = link
+        self.left = ""
         agent = link.agent
         info = agent.model_info
         self.query_one(StartView).answers(info.id, info.provider, unconnected=unconnected)

@@ -15,65 +15,17 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from tui.screens.session_rows import session_row
 from tui.widgets.sanitise import one_line
 
 if TYPE_CHECKING:
     from tui.agent.shelf import Shelf
     from tui.log.protocol import SessionInfo
 
-__all__ = ["SessionsPage", "age", "session_row", "size_words", "state_words"]
+__all__ = ["SessionsPage"]
 
 _HINT = "Enter opens   / searches   r renames   d throws away   u brings back   Esc goes back"
 _NARROW_HINT = "Enter /:search r:name d:trash u:undo Esc"
-
-
-def age(milliseconds: int) -> str:
-    """Return a span for a narrow column: `now`, `5m`, `3h`, `12d`, `2y`."""
-    minutes = max(0, milliseconds // 60_000)
-    for unit, length in (("y", 525_600), ("d", 1_440), ("h", 60), ("m", 1)):
-        if minutes >= length:
-            return f"{minutes // length}{unit}"
-    return "now"
-
-
-def size_words(size: int | None) -> str:
-    """Return bytes in three digits; nothing where they are unknown."""
-    if size is None:
-        return ""
-    for unit, length in (("G", 2**30), ("M", 2**20), ("k", 2**10)):
-        if size >= length:
-            return f"{size / length:.1f}{unit}" if size < 10 * length else f"{size // length}{unit}"
-    return f"{size}b"
-
-
-def state_words(info: SessionInfo) -> str:
-    """Return what a session is in the middle of."""
-    if info.held:
-        return "open elsewhere"
-    match info.state:
-        case "interrupted":
-            return "interrupted"
-        case "handoff":
-            return "handoff pending"
-        case "":
-            return "draft" if info.draft else ""
-
-
-def session_row(info: SessionInfo, width: int, now: int) -> Content:
-    """Return one session as a row of `width` cells: age and title first, figures and state at the right."""
-    state = state_words(info)
-    branches = f"{info.branches} branches" if info.branches > 1 and width >= 70 else ""
-    size = size_words(info.size) if width >= 50 else ""
-    right = "  ".join(word for word in (state, branches, size) if word)
-    room = max(8, width - len(right) - 7)
-    title = one_line(info.title or "(a draft)", room)
-    shown = Content(title).truncate(room, pad=True)
-    return Content.assemble(
-        (f"{age(now - info.updated):>4} ", "$clew-dim"),
-        shown,
-        "  ",
-        (right, "$clew-warning" if state else "$clew-dim"),
-    )
 
 
 class SessionsPage(ModalScreen[str | None]):

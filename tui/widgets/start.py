@@ -29,6 +29,8 @@ class StartFacts(msgspec.Struct, frozen=True):
     provider: str = ""
     unconnected: bool = False
     """No model was named and none was found."""
+    left: tuple[str, str] = ("", "")
+    """What the newest session here was in the middle of, and the keys that go on with it."""
 
     @property
     def place(self) -> str:
@@ -50,6 +52,9 @@ def start_content(facts: StartFacts) -> Content:
         rows += _rehearsal(unconnected=facts.unconnected)
     elif facts.model:
         rows.append(Content.assemble((one_line(facts.model, 100), "$clew-text"), (" answers.", "$clew-dim")))
+    waits, keys = facts.left
+    if waits:
+        rows += [Content(""), Content.assemble((one_line(waits, 200), "$clew-warning")), Content(one_line(keys, 200))]
     return Content("\n").join(rows)
 
 
@@ -82,4 +87,9 @@ class StartView(Static):
     def answers(self, model: str, provider: str, *, unconnected: bool = False) -> None:
         """Say who answers; `unconnected` that no model was named and none was found."""
         self._facts = msgspec.structs.replace(self._facts, model=model, provider=provider, unconnected=unconnected)
+        self.update(start_content(self._facts))
+
+    def waits(self, what: str, keys: str) -> None:
+        """Say what the newest session here was in the middle of, and which keys go on with it."""
+        self._facts = msgspec.structs.replace(self._facts, left=(what, keys))
         self.update(start_content(self._facts))
