@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import shlex
 import shutil
 import signal
@@ -110,6 +111,29 @@ def test_a_full_disk_is_a_banner_that_stays_and_no_promise_at_the_end(tmux: Tmux
     tmux.until("Not all of this session could be saved. Go on from what was with: clew -r")
     tmux.type(f"clear; {shlex.join(CLEW)} -c\n")
     tmux.until("/continue goes on.")
+    tmux.press("C-d")
+    tmux.until("Continue with: clew -r")
+    assert clew("doctor", cwd=project).returncode == 0
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="only Linux changes the limits of another process")
+def test_when_the_disk_has_room_again_one_key_goes_on_in_the_same_window(tmux: Tmux, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    script = f"ulimit -S -f 700; echo $$ > {shlex.quote(str(tmp_path / 'pid'))}; exec {shlex.join(CLEW)} --approve all"
+    tmux.type(f"cd {shlex.quote(str(project))} && sh -c {shlex.quote(script)}\n")
+    tmux.until("● ready")
+    tmux.type("run `seq 200000`")
+    tmux.press("Enter")
+    tmux.until("Nothing after this is saved")
+    pid = int((tmp_path / "pid").read_text())
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    tmux.press("F5")
+    tmux.until(lambda screen: "Nothing after this" not in screen and "/continue goes on." in screen)
+    tmux.type("list the files")
+    tmux.press("Enter")
+    tmux.until("answered")
+    assert "Nothing after this is saved" not in tmux.screen
     tmux.press("C-d")
     tmux.until("Continue with: clew -r")
     assert clew("doctor", cwd=project).returncode == 0

@@ -69,6 +69,8 @@ def run_command(screen: MainScreen, command: Typed, powers: Powers) -> None:
     match command.name:
         case "help":
             _help(screen, powers)
+        case "continue" if screen.link is not None and screen.link.agent.journal.failure:
+            powers.open(screen.link.agent.session_id)  # perhaps the log can be written again: what stands in it rules
         case ("new" | "resume" | "take-over") as name:
             _session(screen, name, powers)
         case "model":

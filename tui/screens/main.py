@@ -182,6 +182,7 @@ class SessionView(EarlyKeysScreen):
         draft = await agent.draft() if agent.writable else ""
         if draft not in ("", self.editor.draft):
             self.editor.give_back((draft,))
+        self.query_one(Banner).mend()
         self.query_one(Banner).stand("following", "" if agent.writable else "This session can only be read here.")
 
     def _load(self, link: SessionLink) -> None:
@@ -449,7 +450,7 @@ def _show_standing(banner: Banner, event: Followed | Failed) -> None:
     if isinstance(event, Followed):
         banner.stand("following", _following(event.owner))
     elif not event.taken:
-        banner.say(f"{event.message} Nothing after this is saved; what is here can be copied.", "error")
+        banner.say(f"{event.message} Nothing after this is saved; what is here can be copied. F5 tries again.", "error")
 
 
 def _following(owner: str) -> str:

@@ -28,11 +28,16 @@ class Banner(Static):
         self._standing: dict[str, str] = {}
 
     def say(self, text: str, kind: Literal["error", "notice"]) -> None:
-        """Show `text` until the program ends. An error is never replaced by a notice."""
+        """Show `text` until the program ends, an error until it is mended. An error is never replaced by a notice."""
         if kind == "error":
             self._error = text
         else:
             self._standing[""] = text
+        self._show()
+
+    def mend(self) -> None:
+        """End the error: a session is open again."""
+        self._error = ""
         self._show()
 
     def stand(self, name: str, text: str) -> None:
