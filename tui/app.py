@@ -129,8 +129,14 @@ class ClewApp(AttentiveApp, inherit_bindings=False):
         import anyio
         from anyio import to_thread
 
+        from tui.screens.moved import ask_moved
+
         options = await to_thread.run_sync(_late_options, self.options.session)
         self._options = options = msgspec.structs.replace(options, held="follow")
+        with anyio.CancelScope() as self._scope:
+            told = await ask_moved(self, options)
+            if told:
+                self.main.note(told)
         going_on: SessionOptions | None = options
         while going_on is not None and not self._leaving:
             with anyio.CancelScope() as self._scope:

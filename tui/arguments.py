@@ -31,7 +31,7 @@ __all__ = [
 Command: TypeAlias = Literal["run", "sessions", "log", "export", "import", "info", "doctor", "models", "reset-terminal"]
 COMMANDS: Mapping[str, str] = {
     "run": "work through a plan: PLAN.toml|PLAN.md [--headless] [--new] [--yes]; run status [--json]",
-    "sessions": "list the sessions of this directory; trash ID, restore ID, purge [ID]",
+    "sessions": "list the sessions of this directory; trash ID, restore ID, purge [ID], rebind DIR",
     "log": "print every entry of a session, one JSON object a line",
     "export": "write a session to read or to carry: --format md|html|jsonl [-o FILE]",
     "import": "take a session in from FILE, written by export --format jsonl",
@@ -42,7 +42,7 @@ COMMANDS: Mapping[str, str] = {
 }
 _TAKES = {"run": 1, "sessions": 100, "log": 1, "export": 1, "import": 1, "info": 1, "doctor": 1}
 """How many words may follow a command."""
-_KEEPING = ("trash", "restore", "purge")
+_KEEPING = ("trash", "restore", "purge", "rebind")
 """What `clew sessions` can do with some of them."""
 _TAKES_JSON = ("run", "sessions", "import", "info", "doctor", "models")
 

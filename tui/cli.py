@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -152,7 +153,7 @@ def _session(asked: Arguments) -> int:
     if front == "app":
         garbage.hold()  # the app releases it
         draw_on_terminal()
-        start = _Start(asked, _load(asked, own, cwd, ask=True), own, cwd, front, _resumed(asked, own, cwd))
+        start = _Start(asked, _load(asked, own, cwd, ask=True), own, cwd, front, _resumed(asked, own, cwd, ask=True))
         FIRST.draw(("*", ">") if needs_ascii(os.environ) else ("●", "❯"))
         try:
             return _app(start)
@@ -168,19 +169,19 @@ def _session(asked: Arguments) -> int:
     message = message_of(asked.print or asked.prompt or "", read_piped())
     if message is None:
         raise UsageError("There is nothing to send: give a PROMPT, or pipe one in.")
-    start = _Start(asked, _load(asked, own, cwd, ask=False), own, cwd, front, _resumed(asked, own, cwd))
+    start = _Start(asked, _load(asked, own, cwd, ask=False), own, cwd, front, _resumed(asked, own, cwd, ask=False))
     return _headless(start, message)
 
 
-def _resumed(asked: Arguments, own: Places, cwd: Path) -> str:
-    """Return the whole id of the session that `-r` means; empty without one."""
+def _resumed(asked: Arguments, own: Places, cwd: Path, *, ask: bool) -> str:
+    """Return the whole id of the session that `-r` means; empty without one. `ask`: a person can be asked."""
     if not asked.resume:
         return ""
     import anyio
 
     from tui.console.sessions import resumed_session
 
-    return anyio.run(resumed_session, own.data, cwd, asked.resume)
+    return anyio.run(partial(resumed_session, own.data, cwd, asked.resume, ask=ask))
 
 
 def _run_session(run: RunArguments, own: Places, cwd: Path) -> str:

@@ -7,13 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.support import clew
+from tests.cli.support import clew, in_terminal
 from tests.log.kit import note, prompt, result
 from tui.log import LeaseHeld, SessionNotFound, Store
 from tui.log.entries import UnknownBody
 from tui.widgets.recall import history_file, read_history, remember
 
 pytestmark = pytest.mark.anyio
+_RESUMES = """
+import anyio, functools, pathlib, sys
+from tui.console.sessions import resumed_session
+home, here = map(pathlib.Path, sys.argv[1:3])
+print("resumed", anyio.run(functools.partial(resumed_session, home, here, sys.argv[3], ask=True)))
+"""
 SECRET = "the-blue-heron-flies-at-noon"
 
 
@@ -124,3 +130,36 @@ async def test_a_purge_of_nothing_says_so(tmp_path: Path) -> None:
     done = clew("sessions", "purge", cwd=tmp_path)
     assert done.returncode == 0
     assert b"nothing in the trash" in done.stderr
+
+
+async def test_the_sessions_of_a_renamed_directory_follow_by_a_command(home: Path, tmp_path: Path) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.mkdir()
+    session = await make(home, old)
+    remember(history_file(home, old), "an earlier prompt")
+    old.rename(new)
+    for words in (("-r", session, "-p", "go on"), ("-c", "-p", "go on")):
+        refused = clew(*words, cwd=new)
+        assert refused.returncode in (1, 2)
+        assert b"clew sessions rebind" in refused.stderr
+        assert str(old).encode() in refused.stderr
+    assert json.loads(clew("sessions", "--json", cwd=new).stdout) == [], "nothing follows by itself"
+    done = clew("sessions", "rebind", "../old", cwd=new)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.startswith(b"1 session(s) of ")
+    assert [row["id"] for row in json.loads(clew("sessions", "--json", cwd=new).stdout)] == [session]
+    assert read_history(history_file(home, new)).items == ("an earlier prompt",)
+    assert clew("sessions", "rebind", str(old), cwd=new).returncode == 1
+
+
+@pytest.mark.parametrize("answer", [b"y\n", b"n\n"])
+async def test_resuming_by_id_asks_where_the_directory_was_renamed(home: Path, tmp_path: Path, answer: bytes) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.mkdir()
+    session = await make(home, old)
+    old.rename(new)
+    status, shown = in_terminal(str(home), str(new), session, typed=answer, cwd=new, program=("-c", _RESUMES))
+    assert b"seems to be" in shown
+    assert (f"resumed {session}".encode() in shown) is (answer == b"y\n")
+    assert (status == 0) is (answer == b"y\n")
+    assert bool(json.loads(clew("sessions", "--json", cwd=new).stdout)) is (answer == b"y\n")

@@ -189,9 +189,11 @@ async def _open_log(options: SessionOptions, stack: AsyncExitStack, report: Repo
     store = await stack.enter_async_context(await Store.open(options.home, options.cwd))
     session_id = options.session_id
     if options.open == "newest":
+        from tui.log.moved import moved_here
+
         newest = await store.newest()
         if newest is None and not options.interactive:
-            raise NothingToContinue
+            raise NothingToContinue([moved.project for moved in moved_here(options.home, options.cwd)])
         if newest is None:
             report("There is no session to continue here: a new one begins.")
         session_id = newest.id if newest else ""

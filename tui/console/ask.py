@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Literal
 
+from tui.plain import plain_line
 from tui.trust import Decision, ProjectFiles, changes
 
-__all__ = ["ask_purge", "ask_trust"]
+__all__ = ["ask_purge", "ask_rebind", "ask_trust"]
 
 
 def ask_trust(project: ProjectFiles, before: Decision | None) -> Literal["yes", "no", "never"]:
@@ -24,6 +26,12 @@ def ask_trust(project: ProjectFiles, before: Decision | None) -> Literal["yes", 
             return "never"
         case _:
             return "no"
+
+
+def ask_rebind(old: Path, here: Path) -> bool:
+    """Ask whether the sessions of a directory that was moved here are to belong to this one."""
+    _show(f"This session belongs to {plain_line(str(old))}, which seems to be {plain_line(str(here))} now.")
+    return _answer("Do all its sessions belong here from now on? [y]es, [N]o: ") in ("y", "yes")
 
 
 def _show(text: str) -> None:

@@ -1,7 +1,8 @@
-"""`clew sessions trash|restore|purge`: what becomes of sessions nobody needs any more."""
+"""`clew sessions trash|restore|purge|rebind`: sessions nobody needs any more, and those of a directory that moved."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Sequence
@@ -10,13 +11,14 @@ from pathlib import Path
 from tui.console.ask import ask_purge
 from tui.console.sessions import wanted_session
 from tui.log import Session, Store
+from tui.log.moved import rebind
 from tui.log.paths import database_file, real_project
 from tui.log.purge import said_in
 from tui.messages import Attachment, UserMessage
 from tui.plain import plain_line
 from tui.settings import Places
 from tui.streams import CannotStartError, is_terminal, say
-from tui.widgets.recall import forget, history_file
+from tui.widgets.recall import follow, forget, history_file
 
 __all__ = ["keep_sessions"]
 
@@ -30,9 +32,21 @@ async def keep_sessions(own: Places, cwd: Path, words: Sequence[str], *, sure: b
                 await _trash(own, cwd, name, trashed=what == "trash")
         case "purge":
             await _purge(own, cwd, names, sure=sure)
+        case "rebind" if len(names) == 1:
+            _rebind(own, Path(names[0]), cwd)
         case _:
-            raise CannotStartError("`clew sessions` takes trash ID, restore ID or purge [ID]; alone it lists them.")
+            raise CannotStartError(
+                "`clew sessions` takes trash ID, restore ID, purge [ID] or rebind DIR; alone it lists them."
+            )
     return 0
+
+
+def _rebind(own: Places, old: Path, cwd: Path) -> None:
+    """Make the sessions of a directory that was moved here belong to this one: naming it is the word for it."""
+    old = Path(os.path.normpath(Path.cwd() / old))  # not its real path: a link may stand where it was
+    count = rebind(own.data, old, cwd)
+    follow(own.data, old, real_project(cwd))
+    sys.stdout.write(f"{count} session(s) of {plain_line(str(old))} belong to {plain_line(str(cwd))} now.\n")
 
 
 async def _trash(own: Places, cwd: Path, name: str, *, trashed: bool) -> None:

@@ -6,8 +6,11 @@ import sys
 from datetime import datetime
 from pathlib import Path
 
+from tui.console.ask import ask_rebind
 from tui.log import LogError, SessionInfo, SessionNotFound, Store, find_session
+from tui.log.identity import is_gone
 from tui.log.jsonl import as_line
+from tui.log.moved import moved_here, rebind
 from tui.log.paths import database_file, real_project
 from tui.messages import clean
 from tui.plain import plain_line
@@ -53,16 +56,33 @@ async def wanted_session(home: Path, cwd: Path, wanted: str) -> tuple[Path, str]
     return real_project(cwd), newest[0].id
 
 
-async def resumed_session(home: Path, cwd: Path, wanted: str) -> str:
-    """Return the whole id of the session to go on with here. Raises `CannotStartError`."""
+async def resumed_session(home: Path, cwd: Path, wanted: str, *, ask: bool = False) -> str:
+    """Return the whole id of the session to go on with here. Raises `CannotStartError`.
+
+    `ask`: where its directory was moved here, a person can be asked whether all its sessions are to follow.
+    """
     try:
         project, session_id = await wanted_session(home, cwd, wanted)
+        if project == real_project(cwd):
+            return session_id
+        moved = any(found.project == project for found in moved_here(home, cwd))
+        if moved and ask and ask_rebind(project, cwd):
+            rebind(home, project, cwd)
+            return session_id
     except LogError as error:
         raise CannotStartError(str(error)) from error
-    if project != real_project(cwd):
-        there = plain_line(str(project))
-        raise CannotStartError(f"Session {session_id} belongs to {there}; go on with it there: --cwd DIR.")
-    return session_id
+    there = plain_line(str(project))
+    if moved:
+        raise CannotStartError(
+            f"Session {session_id} belongs to {there}, which seems to be this directory now. `clew sessions rebind "
+            f"{there}` brings its sessions here."
+        )
+    if is_gone(project):
+        raise CannotStartError(
+            f"Session {session_id} belongs to {there}, which is not there. Go on with it once it is; or, in the "
+            f"directory that took its place, `clew sessions rebind {there}`."
+        )
+    raise CannotStartError(f"Session {session_id} belongs to {there}; go on with it there: --cwd DIR.")
 
 
 def session_row(info: SessionInfo) -> str:

@@ -115,11 +115,23 @@ class ImportRefused(LogError):
     """A file was not imported at all; nothing was changed."""
 
 
+class RebindRefused(LogError):
+    """The sessions of a directory were not made another's; nothing was changed."""
+
+
 class NothingToContinue(LogError):
     """There is no session here to go on with, and nobody who could be told that a new one begins."""
 
-    def __init__(self) -> None:
-        super().__init__("There is no session to continue in this directory; nothing was sent. Without -c one begins.")
+    def __init__(self, moved: Sequence[Path] = ()) -> None:
+        """Name `moved`, the projects whose directory seems to be this one now."""
+        before = "".join(
+            f" This directory seems to be {project} of before: `clew sessions rebind DIR` with that name brings its "
+            "sessions here."
+            for project in moved
+        )
+        super().__init__(
+            f"There is no session to continue in this directory; nothing was sent. Without -c one begins.{before}"
+        )
 
 
 class AmbiguousSession(LogError):

@@ -20,6 +20,7 @@ import msgspec
 
 from tui.log import digest, lease, nodes
 from tui.log.errors import Damaged, LogError, LogUnwritable, NewerSchema, SqliteUnfit
+from tui.log.identity import identity_of
 from tui.log.paths import create_private, is_network, private_folder, tighten
 from tui.log.protocol import now_ms
 
@@ -196,6 +197,7 @@ def _writable(path: Path, project: Path) -> Database:
             why = migrated(db, path)
         if not why:
             _patiently(db, digest.TABLE)
+            _recognise(db, project)
         if why:
             db.execute("PRAGMA query_only=ON")
     except sqlite3.OperationalError as error:
@@ -238,7 +240,7 @@ def create(db: sqlite3.Connection, project: Path) -> None:
         if not db.execute("PRAGMA user_version").fetchone()[0]:
             for statement in _statements():
                 db.execute(statement)
-            values = (("project", os.fsencode(project)), ("min_reader", str(MIN_READER).encode()))
+            values = (*_known_by(project), ("min_reader", str(MIN_READER).encode()))
             db.executemany("INSERT INTO meta(name, value) VALUES(?,?)", values)
             db.execute(f"PRAGMA application_id={APPLICATION}")
             db.execute(f"PRAGMA user_version={SCHEMA}")
@@ -246,6 +248,21 @@ def create(db: sqlite3.Connection, project: Path) -> None:
     finally:
         if db.in_transaction:
             db.execute("ROLLBACK")
+
+
+def _known_by(project: Path) -> tuple[tuple[str, bytes], ...]:
+    """Return what a project's directory is found by again; one that is not there keeps what is known of it."""
+    known = identity_of(project)
+    own = (("inode", known.inode.encode()), ("git", known.git.encode())) if known.inode else ()
+    return (("project", os.fsencode(project)), *own)
+
+
+def _recognise(db: sqlite3.Connection, project: Path) -> None:
+    """Write down what the project's directory is known by, where that has changed. The next start will do as well."""
+    before = dict(db.execute("SELECT name, value FROM meta").fetchall())
+    changed = [row for row in _known_by(project) if before.get(row[0]) != row[1]]
+    with contextlib.suppress(sqlite3.OperationalError):
+        db.executemany("INSERT OR REPLACE INTO meta(name, value) VALUES(?,?)", changed)
 
 
 def migrated(db: sqlite3.Connection, path: Path) -> str:

@@ -67,6 +67,13 @@ def history_file(data: Path, project: Path) -> Path:
     return data / "history" / f"{hashlib.sha256(os.fsencode(project)).hexdigest()}.jsonl"
 
 
+def follow(data: Path, old: Path, new: Path) -> None:
+    """Let the prompts of a directory that was moved be those of the new one, unless that has some. Raises `OSError`."""
+    before, now = history_file(data, old), history_file(data, new)
+    if before.exists() and not now.exists():
+        before.rename(now)
+
+
 def forget(path: Path, gone: Callable[[str], bool]) -> int:
     """Take the prompts out for which `gone` says so; return how many. Raises `OSError`."""
     try:
