@@ -257,13 +257,26 @@ class ClewApp(AttentiveApp, inherit_bindings=False):
         self.push_screen(review_page(self.main.link.agent))
 
     @on(MainScreen.QuitAsked)
-    def leave(self) -> None:
-        """Leave: stop the session, wait for it, then go. A second request while that lasts goes at once."""
+    def leave(self, *, at_once: bool = False) -> None:
+        """Leave: save a summary for next time where one is due, stop the session, wait for it, then go.
+
+        A second request while that lasts, and a signal, go at once.
+        """
         if self._leaving:
             self.exit(self._status)
             return
         self._leaving = True
-        self._end_session()
+        self._saved_first(self._end_session, at_once=at_once)
+
+    def _saved_first(self, then: Callable[[], None], *, at_once: bool = False) -> None:
+        """Do `then`, where a session is left after the summary for next time."""
+        from tui.screens.saving import save_first
+
+        link = self.main.link
+        if at_once or link is None:
+            then()
+        else:
+            link.do(lambda agent: save_first(self.main, agent, then))
 
     async def action_quit(self) -> None:
         """Leave, as Textual calls it."""
@@ -323,7 +336,9 @@ class ClewApp(AttentiveApp, inherit_bindings=False):
         if self._options is not None:
             changes = {"open": how, "session_id": session_id, "held": held, "arrives": arrives}
             own = {"choice": None, "approve": None} if how == "id" else {}  # an old one keeps its model and mode
-            self._open_next(msgspec.structs.replace(self._options, **changes, **own))
+            options = msgspec.structs.replace(self._options, **changes, **own)
+            same = how == "id" and session_id == self.session_id
+            self._saved_first(lambda: self._open_next(options), at_once=same)
 
     def _end_session(self) -> None:
         if self._scope is not None:
@@ -331,7 +346,7 @@ class ClewApp(AttentiveApp, inherit_bindings=False):
 
     def _signalled(self, number: int) -> None:
         self._status = 128 + number
-        self.leave()
+        self.leave(at_once=True)
 
     def _fatal_error(self) -> None:
         """Close without Textual's traceback: it prints local variables, and those may be keys or private words."""

@@ -24,6 +24,7 @@ from tui.resources import themes_folder
 from tui.runs.attach import attach_runs
 from tui.screens.link import SessionLink
 from tui.screens.options import AppOptions
+from tui.settings import Settings
 from tui.widgets.approval import ApprovalPanel
 from tui.widgets.banner import Banner
 from tui.widgets.gate import PAUSE
@@ -90,6 +91,7 @@ async def room(
     local_ports: tuple[int, ...] = (),
     keymap: Mapping[str, str] | None = None,
     runs: bool = False,
+    settings: Settings | None = None,
 ) -> AsyncGenerator[Room]:
     project = tmp_path / "project"
     project.mkdir(exist_ok=True)
@@ -99,6 +101,7 @@ async def room(
         open="newest" if newest else "new",
         choice=None if newest else ModelChoice("rehearsal"),
         environ=dict(ENVIRON),
+        settings=settings or Settings(),
     )
     if runs:
         session = msgspec.structs.replace(session, attach=attach_runs)

@@ -257,6 +257,8 @@ class SessionView(EarlyKeysScreen):
                 self._escaped_at = None
             if self.query_one(StatusLine).status.note:
                 self.note("")
+        if self.link is not None and self.link.agent.saver.running:
+            self.link.agent.saver.stop()  # a key skips the summary for next time
         return self.query_one(ApprovalPanel).take(event) or self.composer.take(event)
 
     @on(Composer.Said)
