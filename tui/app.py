@@ -25,6 +25,7 @@ from tui.screens.link import SessionLink
 from tui.screens.look import look_of
 from tui.screens.main import MainScreen
 from tui.screens.options import AppOptions
+from tui.screens.saving import saved_first
 from tui.widgets.keyboard import TerminalDriver
 from tui.widgets.offer import Offer
 from tui.widgets.recall import read_history
@@ -257,26 +258,19 @@ class ClewApp(AttentiveApp, inherit_bindings=False):
         self.push_screen(review_page(self.main.link.agent))
 
     @on(MainScreen.QuitAsked)
-    def leave(self, *, at_once: bool = False) -> None:
+    def leave(self) -> None:
         """Leave: save a summary for next time where one is due, stop the session, wait for it, then go.
 
-        A second request while that lasts, and a signal, go at once.
+        A second request while that lasts goes at once, and so does a signal.
         """
         if self._leaving:
             self.exit(self._status)
             return
         self._leaving = True
-        self._saved_first(self._end_session, at_once=at_once)
-
-    def _saved_first(self, then: Callable[[], None], *, at_once: bool = False) -> None:
-        """Do `then`, where a session is left after the summary for next time."""
-        from tui.screens.saving import save_first
-
-        link = self.main.link
-        if at_once or link is None:
-            then()
+        if self._status > 128:
+            self._end_session()
         else:
-            link.do(lambda agent: save_first(self.main, agent, then))
+            saved_first(self.main, self._end_session)
 
     async def action_quit(self) -> None:
         """Leave, as Textual calls it."""
@@ -337,8 +331,10 @@ class ClewApp(AttentiveApp, inherit_bindings=False):
             changes = {"open": how, "session_id": session_id, "held": held, "arrives": arrives}
             own = {"choice": None, "approve": None} if how == "id" else {}  # an old one keeps its model and mode
             options = msgspec.structs.replace(self._options, **changes, **own)
-            same = how == "id" and session_id == self.session_id
-            self._saved_first(lambda: self._open_next(options), at_once=same)
+            if how == "id" and session_id == self.session_id:
+                self._open_next(options)
+            else:
+                saved_first(self.main, lambda: self._open_next(options))
 
     def _end_session(self) -> None:
         if self._scope is not None:
@@ -346,7 +342,7 @@ class ClewApp(AttentiveApp, inherit_bindings=False):
 
     def _signalled(self, number: int) -> None:
         self._status = 128 + number
-        self.leave(at_once=True)
+        self.leave()
 
     def _fatal_error(self) -> None:
         """Close without Textual's traceback: it prints local variables, and those may be keys or private words."""

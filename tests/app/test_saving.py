@@ -10,7 +10,7 @@ from tests.app.test_handing_over import LONG, SUMMARY, command, everything, note
 from tests.app.test_session import Room, room
 from tests.app.waiting import until
 from tui.log import Store
-from tui.log.entries import Body, Checkpoint, Receipt, ResumedFrom
+from tui.log.entries import Body, Checkpoint, Receipt, ResumedFrom, UnknownBody
 from tui.models.rehearsal.model import RehearsalModel
 from tui.models.rehearsal.script import Script, ScriptedAnswer
 from tui.screens.saving import LINE
@@ -26,7 +26,7 @@ async def talked(here: Room, *answers: ScriptedAnswer) -> None:
     await here.settled()
 
 
-async def bodies(tmp_path: Path) -> list[Body]:
+async def bodies(tmp_path: Path) -> list[Body | UnknownBody]:
     """Return the newest session as the log has it."""
     async with await Store.open(tmp_path / "home", tmp_path / "project") as store:
         log = await store.session((await store.sessions())[0].id)
