@@ -24,7 +24,7 @@ from tui.screens.composer import Composer
 from tui.screens.link import SessionLink
 from tui.screens.look import look_of
 from tui.screens.main import MainScreen
-from tui.screens.options import AppOptions
+from tui.screens.options import AppOptions, Elsewhere
 from tui.screens.saving import saved_first
 from tui.widgets.keyboard import TerminalDriver
 from tui.widgets.offer import Offer
@@ -65,6 +65,8 @@ class ClewApp(AttentiveApp, inherit_bindings=False):
         self.options = options
         self.session_id = ""
         """The session to resume with, once there is one that is kept."""
+        self.elsewhere: Elsewhere | None = None
+        """The session of another directory that is to be gone on with next."""
         self.unsaved = False
         """Whether something of the session could not be saved."""
         self.failure: Exception | None = None
@@ -225,6 +227,7 @@ class ClewApp(AttentiveApp, inherit_bindings=False):
     def _show_sessions(self) -> None:
         """Show the list of sessions; the picked one is opened in the place of this one."""
         from tui.agent.shelf import Shelf
+        from tui.screens.session_groups import Picked
         from tui.screens.sessions import SessionsPage
 
         link, options = self.main.link, self._options
@@ -236,8 +239,17 @@ class ClewApp(AttentiveApp, inherit_bindings=False):
             if self.main.link is not None:
                 self.main.link.do(lambda _agent: work())
 
-        page = SessionsPage(Shelf(options.home, options.cwd), do, here=link.agent.session_id)
-        self.push_screen(page, lambda picked: self._switch("id", picked) if picked else None)
+        def picked(found: Picked | None) -> None:
+            if found is not None and found.here:
+                self._switch("id", found.session)
+            elif found is not None and found.shelf.project.is_dir():
+                self.elsewhere = Elsewhere(found.shelf.project, found.session)
+                self.leave()
+            elif found is not None:
+                self.main.note(f"{found.shelf.project} is not there; the session is kept, and opens once it is")
+
+        shelf = Shelf(options.home, options.cwd)
+        self.push_screen(SessionsPage(shelf, do, here=link.agent.session_id, export=self.options.export), picked)
 
     def _send_first(self) -> None:
         """Send what the command line gave, once."""
@@ -356,8 +368,10 @@ def _late_options(make: Callable[[], SessionOptions]) -> SessionOptions:
     return make()
 
 
-def run_app(options: AppOptions) -> int:
+def run_app(options: AppOptions) -> int | Elsewhere:
     """Run the app in this terminal and return the exit status; then say how to go on with the session.
+
+    Returns a session of another directory instead, where that was picked.
 
     Raises what a handler raised, after the terminal is as it was.
     """
@@ -369,6 +383,8 @@ def run_app(options: AppOptions) -> int:
         sys.stderr.write(f"{words}: clew -r {one_line(app.session_id, 80)}\n")
     if app.failure is not None:
         raise app.failure
+    if app.elsewhere is not None:
+        return app.elsewhere
     return status if status is not None else app.return_code or 0
 
 

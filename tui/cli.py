@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tui.agent.session import SessionOptions
     from tui.console.loading import Loaded
     from tui.headless.planned import PlanWork
+    from tui.screens.options import Elsewhere
 
 __all__ = ["front_for", "main", "message_of"]
 
@@ -153,12 +154,12 @@ def _session(asked: Arguments) -> int:
     if front == "app":
         garbage.hold()  # the app releases it
         draw_on_terminal()
-        start = _Start(asked, _load(asked, own, cwd, ask=True), own, cwd, front, _resumed(asked, own, cwd, ask=True))
-        FIRST.draw(("*", ">") if needs_ascii(os.environ) else ("●", "❯"))
-        try:
-            return _app(start)
-        finally:
-            FIRST.give_back()
+        outcome = _opened(asked, own, cwd)
+        while not isinstance(outcome, int):
+            # As if started there: another project has its own settings, trust and rules.
+            there = Arguments(cwd=str(outcome.project), resume=outcome.session)
+            outcome = _opened(there, own, _directory(there.cwd))
+        return outcome
     if asked.resume == "":
         raise UsageError("-r needs an ID here; `clew sessions` lists them.")
     if asked.run is not None:
@@ -171,6 +172,15 @@ def _session(asked: Arguments) -> int:
         raise UsageError("There is nothing to send: give a PROMPT, or pipe one in.")
     start = _Start(asked, _load(asked, own, cwd, ask=False), own, cwd, front, _resumed(asked, own, cwd, ask=False))
     return _headless(start, message)
+
+
+def _opened(asked: Arguments, own: Places, cwd: Path) -> int | Elsewhere:
+    start = _Start(asked, _load(asked, own, cwd, ask=True), own, cwd, "app", _resumed(asked, own, cwd, ask=True))
+    FIRST.draw(("*", ">") if needs_ascii(os.environ) else ("●", "❯"))
+    try:
+        return _app(start)
+    finally:
+        FIRST.give_back()
 
 
 def _resumed(asked: Arguments, own: Places, cwd: Path, *, ask: bool) -> str:
@@ -242,7 +252,7 @@ def _options(start: _Start) -> SessionOptions:
     )
 
 
-def _app(start: _Start) -> int:
+def _app(start: _Start) -> int | Elsewhere:
     from tui.app import run_app
     from tui.resources import themes_folder
     from tui.screens.options import AppOptions
@@ -257,6 +267,7 @@ def _app(start: _Start) -> int:
         theme=start.loaded.settings.theme,
         theme_folders=(themes_folder(), start.own.config / "themes"),
         history=None if start.asked.no_session else lambda: history_file(start.own.data, start.cwd),
+        export=partial(_export, start),
         environ=os.environ,
         keymap=start.loaded.settings.keys,
         vim=start.loaded.settings.editing == "vim",
@@ -265,6 +276,21 @@ def _app(start: _Start) -> int:
         notices=start.loaded.notices,
     )
     return run_app(options)
+
+
+async def _export(start: _Start, session: str, file: str) -> str:
+    """Write a session to a file in the directory of the start, in the form its name says; return what is to be told."""
+    from tui.console.export import ExportCall, export_to
+
+    form = Path(file).suffix.lstrip(".").lower()
+    if form not in ("md", "html", "jsonl"):
+        return f"{plain_line(file)} was not written: its name must end in .md, .html or .jsonl"
+    place = start.cwd / Path(file).expanduser()
+    try:
+        _whole, told = await export_to(ExportCall(start.own.data, start.cwd, session, form, str(place), os.environ))
+    except (CannotStartError, OSError) as error:
+        return str(error)
+    return f"Written to {plain_line(str(place))}{f'; {told}' if told else ''}"
 
 
 def _headless(start: _Start, message: UserMessage | PlanWork) -> int:

@@ -56,7 +56,7 @@ async def test_the_sessions_follow_when_told_and_only_then(tmp_path: Path, answe
         assert app.main.link is None, "nothing is opened before the answer"
         await pilot.press(*(["down", "enter"] if answer == "yes" else [answer]))
         await until(pilot, lambda: app.main.link is not None, "the session")
-        here = await Shelf(tmp_path / "home", tmp_path / "project").page()
+        here, _ = await Shelf(tmp_path / "home", tmp_path / "project").page()
         assert [info.id for info in here] == ([session] if answer == "yes" else [])
         app.leave()
         await until(pilot, lambda: app.main.link is None, "the end")

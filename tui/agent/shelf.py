@@ -8,9 +8,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+from anyio import to_thread
 
 from tui.log import SessionInfo, Store
+from tui.log.catalogue import projects_by_use
 from tui.log.entries import Answer, Prompt
+from tui.log.identity import worktrees
 from tui.log.paths import database_file, real_project
 
 __all__ = ["Shelf"]
@@ -24,20 +27,40 @@ class Shelf(msgspec.Struct, frozen=True):
     home: Path
     project: Path
 
-    async def page(self, before: int | None = None, *, but: str = "") -> list[SessionInfo]:
-        """Return the next sessions in which somebody said or typed anything, `but` one, most recently used first."""
+    async def page(self, before: int | None = None, *, but: str = "") -> tuple[list[SessionInfo], bool]:
+        """Return the next sessions in which somebody said or typed anything, `but` one, most recently used first.
+
+        And whether there may be more.
+        """
         if not database_file(self.home, real_project(self.project)).exists():
-            return []
+            return [], False
         async with await Store.open(self.home, self.project, read_only=True) as store:
             found = await store.sessions(limit=_PAGE, before=before, said=True)
-        return [info for info in found if info.id != but]
+        return [info for info in found if info.id != but], len(found) == _PAGE
+
+    async def checkouts(self) -> list[Shelf]:
+        """Return the shelves of this place in the repository's other checkouts, where there are any sessions."""
+        return [self._of(project) for project in await to_thread.run_sync(self._checkouts)]
+
+    def _checkouts(self) -> list[Path]:
+        beside = worktrees(real_project(self.project))
+        return [project for project in beside if database_file(self.home, project).exists()]
+
+    async def everywhere(self) -> list[Shelf]:
+        """Return the shelves of all other directories, the most recently used first."""
+        here = real_project(self.project)
+        found = await to_thread.run_sync(projects_by_use, self.home)
+        return [self._of(project) for project in found if project != here]
+
+    def _of(self, project: Path) -> Shelf:
+        return msgspec.structs.replace(self, project=project)
 
     async def left(self, *, but: str) -> SessionInfo | None:
         """Return the newest session, `but` one, if it was cut off or something is pending in it and nobody has it open.
 
         A look at its row: nothing of it is read, and nothing goes on.
         """
-        newest = next(iter(await self.page(but=but)), None)
+        newest = next(iter((await self.page(but=but))[0]), None)
         if newest is None or newest.held:
             return None
         return newest if newest.state or newest.run else None

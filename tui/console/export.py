@@ -18,7 +18,7 @@ from tui.models.keys import KEY_ORIGINS
 from tui.plain import plain_line
 from tui.streams import CannotStartError, say, write_bytes
 
-__all__ = ["ExportCall", "KeyCover", "export_session"]
+__all__ = ["ExportCall", "KeyCover", "export_session", "export_to"]
 
 _COVERED = "[a key was taken out]"
 _SHORTEST = 8
@@ -62,7 +62,18 @@ class ExportCall(msgspec.Struct, frozen=True):
 
 
 async def export_session(call: ExportCall) -> int:
-    """Write a session to stdout or to a new file. Raises `CannotStartError`, and `Damaged` once all else is written."""
+    """Write a session to stdout or to a new file; return the exit status. Raises as `export_to` does."""
+    whole, told = await export_to(call)
+    if told:
+        say(f"clew: {told}")
+    return 0 if whole else 1
+
+
+async def export_to(call: ExportCall) -> tuple[bool, str]:
+    """Write a session; return whether all of it could be read, and what is to be told.
+
+    Raises `LogError`, `OSError`, and `CannotStartError` where the file is there already.
+    """
     project, session_id = await wanted_session(call.home, call.cwd, call.wanted)
     cover = KeyCover(call.environ)
     async with await Store.open(call.home, project, read_only=True) as store:
@@ -73,11 +84,10 @@ async def export_session(call: ExportCall) -> int:
                 async for part in _content(session, info, call.format, cover):
                     write(part)
             except Damaged as error:
-                say(f"clew: {error} All that can be read was written.")
-                return 1
+                return False, f"{error} All that can be read was written."
     if cover.count:
-        say(f"clew: a key of yours stood in it {cover.count} time(s) and was taken out; this copy differs there.")
-    return 0
+        return True, f"a key of yours stood in it {cover.count} time(s) and was taken out; this copy differs there."
+    return True, ""
 
 
 @contextlib.contextmanager

@@ -21,7 +21,7 @@ from tui.log.paths import catalogue_file, database_file, projects_folder
 from tui.log.protocol import SessionInfo
 from tui.log.schema import Database, open_project, open_small, translated, utf8
 
-__all__ = ["Catalogue", "Found", "find_session", "known_projects", "rebuild"]
+__all__ = ["Catalogue", "Found", "find_session", "known_projects", "projects_by_use", "rebuild"]
 
 _VERSION = 1
 _TABLES = """
@@ -91,6 +91,22 @@ async def rebuild(home: Path) -> tuple[int, tuple[str, ...]]:
 def known_projects(home: Path) -> list[Path]:
     """Return the database files of all projects."""
     return sorted(projects_folder(home).glob("*/log.sqlite"))
+
+
+def projects_by_use(home: Path) -> list[Path]:
+    """Return the directories of all projects that can be read, those used last first."""
+    found: list[tuple[float, Path]] = []
+    for path in known_projects(home):
+        with contextlib.suppress(LogError, OSError), _reading(path) as database, translated(path):
+            row = database.connection.execute("SELECT value FROM meta WHERE name='project'").fetchone()
+            if row is not None:
+                found.append((_used(path), Path(os.fsdecode(bytes(row[0])))))
+    return [project for _, project in sorted(found, reverse=True)]
+
+
+def _used(path: Path) -> float:
+    beside = path.with_name(f"{path.name}-wal")
+    return max(each.stat().st_mtime for each in (path, beside) if each.exists())
 
 
 def _find(home: Path, prefix: str) -> Found:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,14 @@ from tui.settings import NotifyWord
 if TYPE_CHECKING:
     from tui.agent.session import SessionOptions
 
-__all__ = ["AppOptions"]
+__all__ = ["AppOptions", "Elsewhere"]
+
+
+class Elsewhere(msgspec.Struct, frozen=True):
+    """How the app may end: a session of another directory is to be gone on with, as if started there."""
+
+    project: Path
+    session: str
 
 
 class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +48,8 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds; for spans on the screen."""
     key_clock: Callable[[], float] | None = None
     """Seconds; None takes the time at which the terminal gave the key."""
+    export: Callable[[str, str], Awaitable[str]] | None = None
+    """Writes the session of an id to a file and returns what is to be told."""
     local_ports: tuple[int, ...] | None = None
     """Where `/model` looks for servers on this machine; None: where the usual ones listen."""
     keymap: Mapping[str, str] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.content import Content
@@ -11,7 +12,7 @@ from tui.widgets.sanitise import one_line
 if TYPE_CHECKING:
     from tui.log.protocol import SessionInfo
 
-__all__ = ["age", "session_row", "size_words", "state_words"]
+__all__ = ["age", "heading_row", "place_words", "session_row", "size_words", "state_words"]
 
 
 def age(milliseconds: int) -> str:
@@ -51,7 +52,7 @@ def state_words(info: SessionInfo) -> str:
 def session_row(info: SessionInfo, width: int, now: int) -> Content:
     """Return one session as a row of `width` cells: age and title first, figures and state at the right."""
     state = state_words(info)
-    branches = f"{info.branches} branches" if info.branches > 1 and width >= 70 else ""
+    branches = f"{info.branches} branches" if info.branches > 1 and width >= 60 else ""
     size = size_words(info.size) if width >= 50 else ""
     right = "  ".join(word for word in (state, branches, size) if word)
     room = max(8, width - len(right) - 7)
@@ -63,3 +64,23 @@ def session_row(info: SessionInfo, width: int, now: int) -> Content:
         "  ",
         (right, "$clew-warning" if state else "$clew-dim"),
     )
+
+
+def place_words(project: Path) -> str:
+    """Return a directory as a person writes it; one that is not there says so."""
+    home = Path.home()
+    inside = project.is_relative_to(home) and home != Path("/")
+    words = str(Path("~") / project.relative_to(home)) if inside else str(project)
+    return words if project.is_dir() else f"{words} (not there now)"
+
+
+def heading_row(what: str, place: str, width: int) -> Content:
+    """Return what stands above the sessions of a directory, and a free row before it.
+
+    Of a place that is too long the end is shown.
+    """
+    shown = one_line(place, 500)
+    room = max(10, width - 1 - len(what))
+    while Content(shown).cell_length > room:
+        shown = f"…{shown[2:]}"
+    return Content.assemble("\n", (f"{what}{shown}", "bold $clew-text"))
