@@ -15,7 +15,7 @@ from tui.messages import clean
 from tui.settings import KEYS
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser
+    from argparse import ArgumentParser, Namespace
 
 __all__ = [
     "COMMANDS",
@@ -40,7 +40,7 @@ COMMANDS: Mapping[str, str] = {
     "models": "list the models that can be used",
     "reset-terminal": "set back what a killed clew left switched on",
 }
-_TAKES = {"run": 1, "sessions": 100, "log": 1, "export": 1, "import": 1, "info": 1, "doctor": 1}
+_TAKES: Mapping[str, int] = {"run": 1, "sessions": 100, "log": 1, "export": 1, "import": 1, "info": 1, "doctor": 1}
 """How many words may follow a command."""
 _KEEPING = ("trash", "restore", "purge", "rebind")
 """What `clew sessions` can do with some of them."""
@@ -118,7 +118,13 @@ class CommandArguments(msgspec.Struct, frozen=True):
 _OWN: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
     (
         ("-p", "--print"),
-        {"nargs": "?", "const": "", "metavar": "PROMPT", "help": "print the final answer; all else goes to stderr"},
+        {
+            "action": "once",
+            "nargs": "?",
+            "const": "",
+            "metavar": "PROMPT",
+            "help": "print the final answer; all else goes to stderr",
+        },
     ),
     (
         ("--mode",),
@@ -128,7 +134,10 @@ _OWN: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
         ("-c", "--continue"),
         {"dest": "newest", "action": "store_true", "help": "go on with the newest session of this directory"},
     ),
-    (("-r", "--resume"), {"nargs": "?", "const": "", "metavar": "ID", "help": "go on with a session"}),
+    (
+        ("-r", "--resume"),
+        {"action": "once", "nargs": "?", "const": "", "metavar": "ID", "help": "go on with a session"},
+    ),
     (("--no-session",), {"action": "store_true", "help": "keep nothing on disk"}),
     (("--cwd",), {"metavar": "DIR", "help": "work in this directory"}),
     (("--verbose",), {"action": "store_true", "help": "with -p: show how full the context is"}),
@@ -140,7 +149,7 @@ _OWN: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
 _OF_COMMANDS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
     (("--json",), {"action": "store_true"}),
     (("--format",), {"choices": ("md", "html", "jsonl")}),
-    (("-o", "--output"), {"metavar": "FILE"}),
+    (("-o", "--output"), {"action": "once", "metavar": "FILE"}),
     (("--yes",), {"action": "store_true"}),
     (("--rebuild",), {"action": "store_true"}),
     (("--headless",), {"action": "store_true"}),
@@ -156,9 +165,20 @@ def _parser() -> ArgumentParser:
         """Reports instead of printing and leaving."""
 
         def error(self, message: str) -> NoReturn:
-            raise UsageError(message)
+            raise UsageError(_plainly(message))
+
+    class _Once(argparse.Action):
+        """Takes its value once: of two prompts one would be lost without a word."""
+
+        def __call__(
+            self, parser: ArgumentParser, namespace: Namespace, values: Any, option: str | None = None
+        ) -> None:
+            if getattr(namespace, self.dest) is not None:
+                parser.error(f"{option} was given twice, and only one can be used.")
+            setattr(namespace, self.dest, values)
 
     parser = _Parser(prog="clew", add_help=False, allow_abbrev=False, usage=argparse.SUPPRESS)
+    parser.register("action", "once", _Once)
     for names, how in _OWN[:-2]:
         parser.add_argument(*names, **how)
     for key in KEYS:
@@ -168,6 +188,22 @@ def _parser() -> ArgumentParser:
         parser.add_argument(*names, **how)
     parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
     return parser
+
+
+def _plainly(message: str) -> str:
+    """Return argparse's words as a sentence of ours."""
+    name, _, what = message.removeprefix("argument ").partition(": ")
+    option = name.rpartition("/")[2]
+    if what.startswith("expected"):
+        return f"{option} needs a value."
+    if what.startswith("ignored explicit"):
+        return f"{option} takes no value."
+    if what.startswith("invalid choice"):
+        value, _, choices = what.removeprefix("invalid choice: ").partition(" (choose from ")
+        return f"{option} = {value} cannot be used: it must be one of {choices.rstrip(')').replace(chr(39), '')}."
+    if name == "unrecognized arguments":
+        return f"There is no option {what.split()[0]}; a prompt that begins with - goes after `--`."
+    return message
 
 
 def help_text() -> str:
@@ -214,15 +250,8 @@ def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def _command(words: list[str], literal: list[str], found: dict[str, Any], own: dict[str, Any]) -> CommandArguments:
     name, rest = words[0], [clean(word) for word in words[1:] + literal]
-    most = _TAKES.get(name, 0)
-    if len(rest) > most:
-        raise UsageError(
-            f"`clew {name}` takes {'one ID' if most else 'no more words'}; a prompt is written `clew -- {name} …`."
-        )
-    if name == "sessions" and rest and rest[0] not in _KEEPING:
-        raise UsageError(
-            f"`clew sessions` takes no more words but {', '.join(_KEEPING)}; `clew -- sessions …` is a prompt."
-        )
+    if not found["help"]:
+        _check_words(name, rest)
     if own["json"] and name not in _TAKES_JSON:
         raise UsageError(f"`clew {name}` has no --json: its lines are JSON already.")
     if (own["format"] or own["output"]) and name != "export":
@@ -246,6 +275,20 @@ def _command(words: list[str], literal: list[str], found: dict[str, Any], own: d
         help=bool(found["help"]),
         flags={name: value for name, value in flags.items() if value is not None},
     )
+
+
+def _check_words(name: str, rest: list[str]) -> None:
+    """Raise `UsageError` where a command has not the words it needs."""
+    most = _TAKES.get(name, 0)
+    if len(rest) > most or (name == "import" and not rest):
+        takes = {"run": "takes one PLAN, or `status`", "import": "takes one FILE"}.get(name, "takes one ID")
+        raise UsageError(
+            f"`clew {name}` {takes if most else 'takes no more words'}; a prompt is written `clew -- {name} …`."
+        )
+    if name == "sessions" and rest and (rest[0] not in _KEEPING or (rest[0] != "purge" and len(rest) == 1)):
+        raise UsageError(
+            "`clew sessions` takes trash ID, restore ID, purge [ID] or rebind DIR, no more words; alone it lists them."
+        )
 
 
 def _run(words: list[str], found: dict[str, Any], own: dict[str, Any], alone: list[str]) -> Arguments:

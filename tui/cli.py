@@ -43,8 +43,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         status = _run(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
-    except (UsageError, SettingsError) as error:
-        say(f"clew: {error} (`clew --help` shows what there is.)")
+    except UsageError as error:
+        for row in f"clew: {error} (`clew --help` shows what there is.)".splitlines():
+            say(row)
+        return 2
+    except SettingsError as error:
+        say(f"clew: {error} Nothing was done.")
         return 2
     except CannotStartError as error:
         say(f"clew: {error}")
@@ -101,11 +105,15 @@ def _command(asked: CommandArguments) -> int:
 
 def _directory(given: str | None) -> Path:
     """Return the real directory to work in. Raises `UsageError`."""
+    if given == "":  # a variable that was not set: the current directory is not what was meant
+        raise UsageError("--cwd is empty, so there is nothing to work in.")
+    shown = plain_line(given) if given else "The current directory"
     try:
         folder = Path(given or os.curdir).expanduser().resolve(strict=True)
-    except (OSError, RuntimeError, ValueError):
-        shown = plain_line(given) if given else "the current directory"
+    except (FileNotFoundError, RuntimeError, ValueError):
         raise UsageError(f"{shown} does not exist, so there is nothing to work in.") from None
+    except OSError as error:
+        raise UsageError(f"{shown} cannot be used: {error.strerror}.") from None
     if not folder.is_dir():
         raise UsageError(f"{plain_line(str(folder))} is not a directory.")
     return folder
@@ -130,8 +138,8 @@ def front_for(asked: Arguments, *, terminals: bool, term: str) -> Front:
 def message_of(prompt: str, piped: Attachment | None) -> UserMessage | None:
     """Return what is sent: the authored words as they are, what was piped in beside them; None for nothing."""
     words = (Text(prompt),) if prompt.strip() else ()
-    content = words if piped is None else (*words, piped)
-    return UserMessage(content) if content else None
+    said = bool(words) or (piped is not None and bool(piped.text.strip()))
+    return UserMessage(words if piped is None else (*words, piped)) if said else None
 
 
 class _Start(msgspec.Struct, frozen=True):
@@ -215,7 +223,8 @@ def _work(run: RunArguments, cwd: Path) -> PlanWork:
     try:
         return PlanWork(read_plan(_plan_file(run, cwd)), str(_plan_file(run, cwd)), run.yes)
     except PlanError as error:
-        raise UsageError("The plan cannot be used:\n" + "\n".join(map(plain_line, error.problems))) from error
+        problems = "\n  ".join(map(plain_line, error.problems))
+        raise UsageError(f"The plan cannot be used, and nothing was begun:\n  {problems}.") from error
 
 
 def _load(asked: Arguments, own: Places, cwd: Path, *, ask: bool) -> Loaded:

@@ -206,7 +206,7 @@ def places(environ: Mapping[str, str]) -> Places:
 
 
 def _own_folder(home: str) -> Path:
-    advice = "Nothing was done; name a folder, or one that can be made."
+    advice = "Name a folder, or one that can be made."
     try:
         folder = Path.cwd() / Path(home).expanduser()
         taken = folder.exists() and not folder.is_dir()

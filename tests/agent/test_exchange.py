@@ -290,14 +290,25 @@ async def test_a_person_refuses_with_a_reason_and_allows_with_a_rule(tmp_path: P
     assert len(bodies(path, ToolStarted)) == 2
 
 
-async def test_with_nobody_to_ask_the_refusal_names_the_flag(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("call", "mode", "how"),
+    [
+        (bash("touch ran"), "ask", "with --approve all."),
+        (Call("write", '{"path": "ran", "content": "x"}'), "ask", "with --approve edits."),
+        (Call("write", '{"path": ".git/ran", "content": "x"}'), "edits", "with --approve all."),
+        (Call("write", '{"path": "/outside/ran", "content": "x"}'), "all", "in the app alone, once or by a rule."),
+    ],
+)
+async def test_with_nobody_to_ask_the_refusal_names_what_would_allow_it(
+    call: Call, mode: Literal["ask", "edits", "all"], how: str, tmp_path: Path
+) -> None:
     async with (
-        Provider(Reply(calls=(bash("touch ran"),)), Reply(text="I could not.")) as provider,
-        session(options(tmp_path, provider, approve="ask", interactive=False)) as (agent, _),
+        Provider(Reply(calls=(call,)), Reply(text="I could not.")) as provider,
+        session(options(tmp_path, provider, approve=mode, interactive=False)) as (agent, _),
     ):
         assert await said(agent, "go") == "answered"
         result = bodies(await path_of(agent), Result)[0]
-    assert "--approve" in result.message.text
+    assert result.message.text.endswith(how)
     assert not (tmp_path / "project" / "ran").exists()
 
 

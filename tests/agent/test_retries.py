@@ -104,13 +104,14 @@ async def test_it_is_tried_so_often_and_no_more(tmp_path: Path) -> None:
     path, waits = await exchange(tmp_path, provider)
     assert ends(path) == ["error"]
     assert "down for the day" in bodies(path, Settled)[0].detail
+    assert bodies(path, Settled)[0].detail.endswith(f"Tried {MAX_ATTEMPTS} times.")
     assert (len(provider.requests), len(waits)) == (MAX_ATTEMPTS, MAX_ATTEMPTS - 1)
 
 
 @pytest.mark.parametrize(
     ("reply", "told"),
     [
-        (refusal(401, "bad key"), "did not accept the key"),
+        (refusal(401, "bad key"), "wants a key, and none was sent: bad key"),
         (refusal(402, "no money"), "No quota or credit left"),
         (refusal(429, "You exceeded your current quota, see your billing details"), "No quota or credit left"),
         (refusal(400, "temperature must be positive"), "temperature must be positive"),
@@ -132,6 +133,7 @@ async def test_a_stream_lost_after_text_keeps_the_text_and_is_a_persons_to_repea
     path, waits = await exchange(tmp_path, provider)
     answer = bodies(path, Answer)[0].message
     assert (ends(path), stops(path), waits) == (["error"], [StopReason.DROPPED], [])
+    assert "already come and is kept" in bodies(path, Settled)[0].detail
     assert answer.text
     assert "half an answer".startswith(answer.text)
     assert answer.error

@@ -52,7 +52,7 @@ def test_print_takes_one_prompt(argv: list[str], printed: str, words: str | None
     assert (asked.print, asked.prompt) == (printed, words)
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "run"])
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("run", "import")])
 def test_a_command_word_wins(name: str) -> None:
     assert parse([name]) == CommandArguments(name=name)
     assert parse(["--cwd", "d", name]) == CommandArguments(name=name, cwd="d")
@@ -71,7 +71,11 @@ def test_commands_take_what_they_know() -> None:
         (["run", "a", "b"], "takes one PLAN"),
         (["run", "plan.toml", "--json"], "--json does not go"),
         (["run", "plan.toml", "-c"], "--continue does not go"),
-        (["run", "status", "more"], "one ID"),
+        (["run", "status", "more"], "takes one PLAN, or `status`"),
+        (["import"], "takes one FILE"),
+        (["import", "a", "b"], "takes one FILE"),
+        (["sessions", "trash"], "trash ID"),
+        (["sessions", "rebind"], "rebind DIR"),
         (["--headless", "x"], "clew run PLAN"),
         (["--new"], "clew run PLAN"),
         (["sessions", "more"], "no more words"),
@@ -80,10 +84,17 @@ def test_commands_take_what_they_know() -> None:
         (["models", "--model", "m"], "no other option"),
         (["sessions", "-p"], "no other option"),
         (["--json"], "--mode json"),
-        (["--nope"], "--nope"),
-        (["--mod", "x"], "--mod"),
-        (["--mode", "xml"], "xml"),
-        (["--model"], "--model"),
+        (["--nope"], "There is no option --nope"),
+        (["--mod", "x"], "There is no option --mod;"),
+        (["--mode", "xml"], "--mode = 'xml' cannot be used: it must be one of text, json."),
+        (["--model"], "--model needs a value."),
+        (["--model", "--verbose"], "--model needs a value."),
+        (["--no-session=1"], "--no-session takes no value."),
+        (["--verbose=x"], "--verbose takes no value."),
+        (["-p", "a", "-p", "b"], "-p was given twice"),
+        (["-p", "a", "--print=b"], "--print was given twice"),
+        (["-r", "a", "-r", "b"], "-r was given twice"),
+        (["export", "-o", "a", "-o", "b"], "-o was given twice"),
         (["-p", "a", "b"], "quotes"),
         (["-c", "-r", "x"], "Only one"),
         (["-c", "--no-session"], "Only one"),
@@ -165,3 +176,5 @@ def test_piped_input_stands_beside_the_authored_words() -> None:
     assert alone is not None
     assert alone.content == (piped,)
     assert message_of(" \n", None) is None
+    assert message_of("", Attachment(name="stdin", text=" \n")) is None
+    assert message_of("look", Attachment(name="stdin", text="\n")) is not None

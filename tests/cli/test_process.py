@@ -83,6 +83,24 @@ def test_the_app_is_drawn_on_the_terminal_wherever_stderr_goes(tmp_path: Path) -
     assert b"\x1b" not in (tmp_path / "errors").read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("name", "words"), [("", b"--cwd is empty"), ("x" * 5_000, b"name too long"), ("file", b"is not a directory")]
+)
+def test_a_directory_that_cannot_be_used_is_told(name: str, words: bytes, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = clew("--cwd", name, "-p", "x", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert words in done.stderr
+
+
+def test_settings_that_cannot_be_used_say_that_nothing_was_done(isolated: Path) -> None:
+    (isolated / "settings.toml").write_text("model = ")
+    done = clew("-p", "x", env={"CLEW_HOME": str(isolated)})
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"clew: {isolated}/settings.toml: it is not TOML".encode())
+    assert done.stderr.endswith(b" Nothing was done.\n")
+
+
 def test_a_missing_directory_is_named() -> None:
     done = clew("--cwd", "/no/such/place", "-p", "x")
     assert done.returncode == 2

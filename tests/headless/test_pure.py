@@ -167,6 +167,19 @@ def test_notes_are_plain_single_lines() -> None:
     assert notes(AnswerDelta("more")) == []
 
 
+def test_a_tool_that_failed_is_told_by_the_line_that_says_why() -> None:
+    def note(name: str, text: str) -> list[str]:
+        result = ToolResult(call_id="c", name=name, content=(Text(text),), is_error=True)
+        return notes(EntryAdded(entry(Result(message=result))))
+
+    assert note("bash", "y\n" * 5_000 + "[stopped after 2 s: the time limit]") == [
+        "bash failed: [stopped after 2 s: the time limit]"
+    ]
+    assert note("edit", "It is not there. The nearest is:\n  1  x") == ["edit failed: It is not there. The nearest is:"]
+    assert note("", "There is no tool.") == ["(no name) failed: There is no tool."]
+    assert len(note("read", "x" * 5_000)[0]) == 400
+
+
 def test_the_reason_is_always_shown_where_there_is_no_answer() -> None:
     assert ending_note(Settled("answered")) == ""
     assert ending_note(Settled("error", "It broke.")) == "error: It broke."

@@ -160,6 +160,53 @@ def test_an_error_is_said_once_and_no_traceback(reply: Reply, status: int, tmp_p
     assert b"should not happen" not in done.stderr
 
 
+def said(done: subprocess.CompletedProcess[bytes]) -> list[str]:
+    """Return the lines on stderr, the waits for another try left out."""
+    return [line for line in done.stderr.decode().splitlines() if not line.startswith("retry ")]
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (Reply(status=401, body='{"error":{"message":"bad key"}}'), "Put it into CLEW_API_KEY"),
+        (Reply(status=404, body='{"error":{"message":"The model `x` does not exist"}}'), "Choose one that it has"),
+        (Reply(status=404, body="404 page not found"), "Check the base URL"),
+        (Reply(body="<html>hello</html>", headers={"content-type": "text/html"}), "Check the base URL"),
+        (Reply(text=""), "Change the prompt, or send it again"),
+        (Reply(text="half of an answer", stop_at=400), "is kept: send it again"),
+        (Reply(text="half of an answer", stop_at=400, stop_how="rst"), "is kept: send it again"),
+        (Reply(status=429, body="{}", headers={"retry-after": "3600"}), "asks to wait 60 minutes"),
+        (Reply(status=400, body=json.dumps({"error": {"message": NASTY * 100}})), "refused the request"),
+    ],
+)
+def test_what_a_server_does_wrong_is_one_line_that_says_what_to_do(reply: Reply, words: str, tmp_path: Path) -> None:
+    now = [reply]
+    with Provider(lambda _: now[0], repeat_last=True) as provider:
+        done = clew("-p", "hi", *at(provider), cwd=tmp_path)
+        (line,) = said(done)
+        assert (done.returncode, done.stdout) == (1, b"")
+        assert words in line
+        assert "\x1b" not in line
+        now[0] = Reply(text="fine")
+        assert clew("-c", "-p", "again", cwd=tmp_path).stdout == b"fine\n", "the session goes on"
+
+
+def test_thresholds_that_leave_no_room_are_said_once(tmp_path: Path) -> None:
+    done = clew("-p", "hi", "--provider", "rehearsal", "--window", "10", cwd=tmp_path)
+    (line,) = said(done)
+    assert done.returncode == 4
+    assert "Only 0 tokens are left" in line
+
+
+def test_a_plan_that_cannot_be_used_is_told_line_by_line(tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text('title = 3\nitem = "x"\n')
+    done = clew("run", "plan.toml", cwd=tmp_path)
+    first, *problems = done.stderr.decode().splitlines()
+    assert (done.returncode, first) == (2, "clew: The plan cannot be used, and nothing was begun:")
+    assert problems
+    assert "\u240a" not in done.stderr.decode()
+
+
 def test_a_key_that_a_server_echoes_is_in_no_file(isolated: Path, tmp_path: Path) -> None:
     key = "sk-proj-0123456789abcdefghijABCDEFGHIJ"
     echo = Reply(status=401, body=json.dumps({"error": {"message": f"Incorrect API key provided: {key}"}}))

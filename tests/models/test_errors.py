@@ -319,3 +319,16 @@ def test_a_wait_may_stand_in_the_details() -> None:
     details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "36s"}]
     assert said(429, "Resource exhausted", details=details).retry_after == 36.0
     assert error_from_frame({"error": {"code": 503, "message": "busy", "details": details}}).retry_after == 36.0
+
+
+def test_a_refused_key_is_told_from_one_that_was_not_sent() -> None:
+    body = b'{"error":{"message":"no"}}'
+    wrong = error_from_response(401, {}, body, now=0, secrets=(Secret("sk-x"),))
+    missing = error_from_response(401, {}, body, now=0)
+    assert str(wrong).startswith("The server did not accept the key: no (HTTP 401). Set the right one")
+    assert str(missing).startswith("The server wants a key, and none was sent: no (HTTP 401). Put it into CLEW_API_KEY")
+
+
+@pytest.mark.parametrize("status", [201, 204, 206])
+def test_a_success_without_an_answer_is_not_the_api(status: int) -> None:
+    assert isinstance(error_from_response(status, {}, b"", now=0), NotTheApi)

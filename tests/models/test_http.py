@@ -133,7 +133,7 @@ async def test_a_refused_connection_says_what_to_do() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-    with pytest.raises(ConnectionFailed, match="Is it running"):
+    with pytest.raises(ConnectionFailed, match=f"No connection to http://127.0.0.1:{port}: .* Is it running"):
         await ask(model_at(f"http://127.0.0.1:{port}", "chat"))
 
 
@@ -223,8 +223,9 @@ async def test_nothing_of_http_is_imported_before_the_first_request() -> None:
 
 async def test_a_proxy_that_cannot_be_used_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "nonsense://127.0.0.1:1")
-    with pytest.raises(ConnectionFailed, match="proxy"):
+    with pytest.raises(BadRequest, match="proxy") as caught:
         await ask(model_at("https://clew-test.invalid", "chat"))
+    assert not caught.value.retryable, "no waiting mends a setting"
 
 
 async def test_a_proxy_is_not_asked_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:

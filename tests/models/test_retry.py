@@ -51,7 +51,9 @@ def test_the_servers_figure_is_a_lower_bound(attempt: int, random: float, asked:
 
 
 def test_an_hour_is_left_to_a_person() -> None:
-    assert decide(RateLimited("no", retry_after=3600), 1, 0, 0) == Stop("The server asks to wait 60 minutes.")
+    assert decide(RateLimited("no", retry_after=3600), 1, 0, 0) == Stop(
+        "The server asks to wait 60 minutes: go on with it then."
+    )
 
 
 def test_an_empty_answer_is_tried_once_more() -> None:

@@ -174,8 +174,8 @@ class Exchange:
         if isinstance(error, EmptyAnswer) and attempt > 1:
             return settled_by_error(_empty(error, attempt))
         match decide(error, attempt, self._parts.random(), self._parts.wall(), partial=begun):
-            case Stop():
-                return settled_by_error(error)
+            case Stop(reason=reason):
+                return settled_by_error(error, reason)
             case Wait(seconds=seconds):
                 self._parts.emit(RetryWaiting(reason=str(error), attempt=attempt, of=MAX_ATTEMPTS, seconds=seconds))
                 self._parts.emit(PhaseChanged("retrying", str(error)))

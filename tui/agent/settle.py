@@ -62,13 +62,13 @@ def settled_by(answer: AssistantMessage) -> Settled:
             return Settled("error", answer.error, answer.stop)
 
 
-def settled_by_error(error: ModelError) -> Settled:
-    """Return how an exchange ends when its request failed for good."""
+def settled_by_error(error: ModelError, why: str = "") -> Settled:
+    """Return how an exchange ends when its request failed for good; `why` says why it is not tried again."""
     if isinstance(error, ContextTooLong):
         return Settled("context-full", str(error), StopReason.ERROR)
     if isinstance(error, EmptyAnswer):
         return Settled("empty", str(error), StopReason.EMPTY)
-    return Settled("error", str(error), stop_of(error))
+    return Settled("error", f"{str(error).removesuffix('.')}. {why}" if why else str(error), stop_of(error))
 
 
 def stop_of(error: ModelError) -> StopReason:

@@ -143,9 +143,10 @@ class ToolRunner:
 
     async def _ask(self, call: ToolCall, preview: Preview, verdict: Ask) -> None:
         if not self._parts.interactive:
+            how = f"with --approve {verdict.mode}" if verdict.mode else "in the app alone, once or by a rule"
             raise _RefusedError(
                 f"Refused: {verdict.reason} There is nobody to ask in this mode, and nothing was run. "
-                "The person can allow it with --approve edits or --approve all.",
+                f"The person can allow it {how}.",
                 "denied",
             )
         self._parts.emit(PhaseChanged("approval", call.name))

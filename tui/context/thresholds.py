@@ -204,9 +204,9 @@ def _ordered(
     if overhead is not None and hard - overhead < _ROOM:
         return ConfigurationError(
             "room",
-            f"Only {hard - overhead} tokens are left for the conversation: hard is {hard}, and the system prompt and "
-            f"tool descriptions take {overhead}. At least {_ROOM} are needed: use a model with a larger window than "
-            f"{window}, raise --compact-at, or shorten the project's instructions.",
+            f"Only {max(0, hard - overhead)} tokens are left for the conversation: hard is {hard}, and the system "
+            f"prompt and tool descriptions take {overhead}. At least {_ROOM} are needed: use a model with a larger "
+            f"window than {window}, raise --compact-at, or shorten the project's instructions.",
         )
     return Thresholds(window=window, soft=soft, warning=warning, hard=hard, cap=cap)
 

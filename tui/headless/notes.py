@@ -5,7 +5,7 @@ from __future__ import annotations
 from tui.agent.events import AgentEvent, EntryAdded, Failed, RetryWaiting, Said, UsageChanged
 from tui.context.bar import bar_text, short_count
 from tui.log.entries import Answer, Checkpoint, Notice, Result, RunCard, Settled
-from tui.messages import ToolCall
+from tui.messages import ToolCall, ToolResult
 from tui.plain import plain_line
 
 __all__ = ["ending_note", "notes", "usage_note"]
@@ -35,10 +35,16 @@ def _entry_notes(body: object) -> list[str]:
         case Checkpoint() as checkpoint:
             return [_checkpoint_note(checkpoint)]
         case Result(message=result, refused=refused) if refused or result.is_error:
-            word = f"{result.name} {'refused' if refused else 'failed'}"
-            return [plain_line(f"{word}: {result.text}")]
+            word = f"{result.name or '(no name)'} {'refused' if refused else 'failed'}"
+            return [plain_line(f"{word}: {_why(result)}", 400)]
         case _:
             return []
+
+
+def _why(result: ToolResult) -> str:
+    """Return the line that says why: a command's output comes before it."""
+    rows = result.text.strip().splitlines() or [""]
+    return rows[-1] if result.name == "bash" else rows[0]
 
 
 def _checkpoint_note(checkpoint: Checkpoint) -> str:
@@ -49,7 +55,8 @@ def _checkpoint_note(checkpoint: Checkpoint) -> str:
 def _call_note(call: ToolCall) -> str:
     """Return a call as one line: its name and its first telling argument."""
     telling = (call.arguments.get(name) for name in ("command", "path", "pattern"))
-    return plain_line(f"{call.name} {next((value for value in telling if isinstance(value, str)), '')}".rstrip(), 200)
+    shown = next((value for value in telling if isinstance(value, str)), "")
+    return plain_line(f"{call.name or '(no name)'} {shown}".rstrip(), 200)
 
 
 def ending_note(settled: Settled) -> str:

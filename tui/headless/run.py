@@ -63,6 +63,8 @@ class _Run:
         """Nothing was asked: the call itself could not be meant."""
         self._settled = Settled("interrupted", "Stopped at once.")
         self._stopped = False
+        self._problem = ""
+        """Why tools are shut; empty where they are not."""
         self._pending = ""
         """How to go on with a handoff that was left; empty where none was."""
 
@@ -84,6 +86,8 @@ class _Run:
         status = Exit.USAGE if self._unasked else status_of(settled, refused=self._exchanged.refused)
         if self._usage is not None and self._call.usage is not None:
             say(self._call.usage(self._usage))
+        if self._problem and self._problem not in settled.detail:
+            say(self._problem)
         if self._pending:
             say(self._pending)
         whole = isinstance(self._call.message, PlanWork)
@@ -109,7 +113,7 @@ class _Run:
         async with open_session(options, report=say) as agent:
             events = agent.subscribe()
             if agent.usage.thresholds is None:
-                say(agent.usage.problem)
+                self._problem = agent.usage.problem
             alone = unconnected(options.wanted, options.environ)
             opened = Opened(agent.session_id, options.cwd, agent.model_info, options.persist, alone)
             self._write(lambda: self._call.sink.begin(opened))

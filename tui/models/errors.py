@@ -228,6 +228,8 @@ def error_from_response(
         return NotTheApi(
             f"The server answered with a web page (HTTP {status}), not with the API. Check the base URL.", status=status
         )
+    if status < 300:
+        return NotTheApi(f"The server gave no answer at all (HTTP {status}). Check the base URL.", status=status)
     said = _Said("", "") if _is_html(headers, text) else _read(text)
     error = _classify(said, status, retry_after(headers, now), tuple(secrets))
     if isinstance(error, RateLimited) and error.retry_after is None:
@@ -258,7 +260,7 @@ def _classify(said: _Said, status: int, wait: float | None, secrets: tuple[Secre
         return ContextTooLong(
             f"The request is longer than the model's window: {text}", limit=_limit(said), status=status
         )
-    return _by_status(words, text, status, wait)
+    return _by_status(words, text, status, wait, keyed=bool(secrets))
 
 
 def _is_quota(words: str, status: int, wait: float | None) -> bool:
@@ -281,14 +283,20 @@ def _is_context(words: str, status: int, said: _Said) -> bool:
     return bool(_CONTEXT.search(words)) and (not _ANSWER.search(words) or bool(_WINDOW.search(words)))
 
 
-def _by_status(words: str, text: str, status: int, wait: float | None) -> ModelError:
+def _unwelcome(text: str, *, keyed: bool) -> str:
+    if keyed:
+        return f"The server did not accept the key: {text}. Set the right one and start again; nothing is lost."
+    return f"The server wants a key, and none was sent: {text}. Put it into CLEW_API_KEY and start again."
+
+
+def _by_status(words: str, text: str, status: int, wait: float | None, *, keyed: bool) -> ModelError:
     wait = _wait_in_words(words) if wait is None else wait
     if status == 401 or (status in (400, 403) and _AUTH.search(words)) or status == 403:
-        return AuthFailed(f"The server did not accept the key: {text}", status=status)
+        return AuthFailed(_unwelcome(text, keyed=keyed), status=status)
     if status in (400, 413, 415, 422, 500, 501) and _IMAGE.search(words):
         return ImageRejected(f"The server rejected an image: {text}", status=status, blind=bool(_BLIND.search(words)))
     if status in (400, 404, 422) and _MODEL.search(words):
-        return ModelNotFound(f"The server does not know this model: {text}", status=status)
+        return ModelNotFound(f"The server does not know this model: {text}. Choose one that it has.", status=status)
     if status in (404, 405, 501):
         return NotTheApi(f"The address answers, but has no such path. Check the base URL: {text}", status=status)
     if status == 429:

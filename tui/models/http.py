@@ -187,7 +187,10 @@ class Http:
         )
         auth = _header_auth(self._key_header, self.secrets[0]) if self.secrets else None
         inner = await _guard(
-            client.send(request, stream=True, auth=auth), waits.first_byte, "did not answer", opening=True
+            client.send(request, stream=True, auth=auth),
+            waits.first_byte,
+            "did not answer",
+            opening=origin(self.base_url),
         )
         response = Response(inner, waits)
         try:
@@ -223,8 +226,11 @@ def _new_client(base_url: str, connect: float) -> httpx.AsyncClient:
             "A SOCKS proxy is set in the environment, which needs the package socksio. Install it or unset the proxy."
         )
     except (ValueError, OSError, httpx.InvalidURL):
-        failure = "The proxy or certificate settings in the environment (HTTPS_PROXY, SSL_CERT_FILE, …) cannot be used."
-    raise ConnectionFailed(failure)
+        failure = (
+            "The proxy or certificate settings in the environment (HTTPS_PROXY, SSL_CERT_FILE, …) cannot be used. "
+            "Mend or unset them, and start again."
+        )
+    raise BadRequest(failure)  # no waiting mends it
 
 
 def _header_auth(name: str, key: Secret) -> httpx.Auth:
@@ -243,8 +249,11 @@ def _header_auth(name: str, key: Secret) -> httpx.Auth:
     return KeyHeader()
 
 
-async def _guard(work: Awaitable[T], limit: float, what: str, *, opening: bool = False) -> T:
-    """Await `work` for at most `limit` seconds; whatever goes wrong becomes a `ModelError` without a context."""
+async def _guard(work: Awaitable[T], limit: float, what: str, *, opening: str = "") -> T:
+    """Await `work` for at most `limit` seconds; whatever goes wrong becomes a `ModelError` without a context.
+
+    `opening`: the address, where the connection is still to be made.
+    """
     import httpx
 
     try:
@@ -263,7 +272,7 @@ async def _guard(work: Awaitable[T], limit: float, what: str, *, opening: bool =
     raise error
 
 
-def _translate(failure: httpx.TransportError, *, opening: bool) -> ModelError:
+def _translate(failure: httpx.TransportError, *, opening: str) -> ModelError:
     import httpx
 
     if isinstance(failure, httpx.UnsupportedProtocol | httpx.LocalProtocolError):
@@ -271,10 +280,10 @@ def _translate(failure: httpx.TransportError, *, opening: bool) -> ModelError:
         return BadRequest("The request cannot be sent as it is. Check the base URL and the key.")
     why = sanitise(str(failure), limit=160) or type(failure).__name__
     if isinstance(failure, httpx.ConnectError | httpx.ProxyError):
-        return ConnectionFailed(f"No connection to the server: {why}. Is it running, and is the address right?")
+        return ConnectionFailed(f"No connection to {opening}: {why}. Is it running, and is the address right?")
     if opening:
-        return ConnectionFailed(f"The server closed the connection before it answered: {why}.")
-    return StreamDropped(f"The connection broke before the answer was complete: {why}.")
+        return ConnectionFailed(f"{opening} closed the connection before it answered: {why}.")
+    return StreamDropped("The connection broke before the answer was complete.")
 
 
 def _json(body: bytes) -> Json:

@@ -32,9 +32,9 @@ class Wait(msgspec.Struct, frozen=True):
 
 
 class Stop(msgspec.Struct, frozen=True):
-    """Do not try again. `reason` is for a person."""
+    """Do not try again. `reason` is for a person; empty where the error says it all."""
 
-    reason: str
+    reason: str = ""
 
 
 Decision: TypeAlias = Wait | Stop
@@ -47,15 +47,15 @@ def decide(error: ModelError, attempt: int, random: float, now: float, *, partia
     `partial`: visible text had already come, so a dropped or stalled stream is a person's to repeat.
     """
     if not error.retryable:
-        return Stop("Trying again would give the same error.")
+        return Stop()
     if partial and isinstance(error, StreamDropped | StreamStalled):
-        return Stop("A part of the answer had already come and is kept.")
+        return Stop("A part of the answer had already come and is kept: send it again, or go on from there.")
     most = 2 if isinstance(error, EmptyAnswer) else MAX_ATTEMPTS
     if attempt >= most:
         return Stop(f"Tried {attempt} times.")
     asked = error.retry_after or 0.0
     if asked > MAX_SERVER_WAIT:
-        return Stop(f"The server asks to wait {asked / 60:.0f} minutes.")
+        return Stop(f"The server asks to wait {asked / 60:.0f} minutes: go on with it then.")
     backoff = min(BASE_SECONDS * 2 ** (attempt - 1), MAX_BACKOFF)
     # Half is fixed, half is chance, so that many clients do not come back together; on top of a
     # server's figure the chance only adds.

@@ -51,6 +51,8 @@ class Ask(msgspec.Struct, frozen=True):
     """A person must decide. `reason` is one sentence."""
 
     reason: str
+    mode: Mode | None = None
+    """The least mode that would allow it; None where no mode does."""
 
 
 class Refuse(msgspec.Struct, frozen=True):
@@ -88,11 +90,11 @@ def _by_mode(mode: Mode, preview: Preview) -> Verdict:
     if mode == "all":
         return Allow("the mode is `all`")
     if preview.effect is Effect.EXECUTE:
-        return Ask("it runs a command.")
+        return Ask("it runs a command.", "all")
     private = next((path for path in preview.paths if _RUNS_LATER & set(Path(path).parts)), None)
     if private is not None:
-        return Ask(f"it changes {private}, from where commands may be run later.")
-    return Allow("the mode is `edits`") if mode == "edits" else Ask("it changes a file.")
+        return Ask(f"it changes {private}, from where commands may be run later.", "all")
+    return Allow("the mode is `edits`") if mode == "edits" else Ask("it changes a file.", "edits")
 
 
 def _touches(rule: Rule, preview: Preview) -> bool:
