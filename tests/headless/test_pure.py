@@ -27,6 +27,7 @@ from tui.context.thresholds import Thresholds
 from tui.headless.events import end_line, event_line, session_line
 from tui.headless.notes import ending_note, notes, usage_note
 from tui.headless.outcome import Ended, Exchanged, Exit, Opened, status_of
+from tui.headless.sinks import TextSink
 from tui.log.entries import Answer, Body, Entry, Notice, Prompt, Result, Settled, UnknownBody
 from tui.log.jsonl import as_line, entry_object
 from tui.messages import AssistantMessage, StopReason, Text, ToolCall, ToolResult, UserMessage
@@ -178,6 +179,14 @@ def test_a_tool_that_failed_is_told_by_the_line_that_says_why() -> None:
     assert note("edit", "It is not there. The nearest is:\n  1  x") == ["edit failed: It is not there. The nearest is:"]
     assert note("", "There is no tool.") == ["(no name) failed: There is no tool."]
     assert len(note("read", "x" * 5_000)[0]) == 400
+
+
+def test_a_failure_of_the_log_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    sink = TextSink()
+    sink.event(Failed("The disk is full."))
+    sink.end(Ended(Exit.ERROR, Settled("error", "The disk is full."), ""))
+    sink.end(Ended(Exit.ERROR, Settled("error", "Something else."), ""))
+    assert capsys.readouterr().err == "The disk is full.\nerror: Something else.\n"
 
 
 def test_the_reason_is_always_shown_where_there_is_no_answer() -> None:

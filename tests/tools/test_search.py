@@ -396,3 +396,15 @@ def _ripgrep_finds(pattern: str, line: str) -> bool:
     raw = line.encode("utf-8", "surrogateescape") + b"\n"
     command = ["rg", "--no-config", "--text", "--encoding=none", "-q", "-e", pattern, "-"]
     return subprocess.run(command, input=raw, check=False, capture_output=True).returncode != 1
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("tool", [FIND, GREP], ids=lambda tool: tool.spec.name)
+async def test_a_folder_that_cannot_be_searched_hides_nothing_beside_it(tool: Tool, tmp_path: Path) -> None:
+    (tmp_path / "beside.txt").write_text("needle")
+    deep = str(tmp_path)
+    while len(deep) < 4_093:  # its own path can be named, and nothing in it: `.git` neither
+        deep += "/" + "d" * min(250, 4_093 - len(deep) - 1)
+    Path(deep).mkdir(parents=True)
+    ctx = make_context(tmp_path, path="")
+    assert "beside.txt" in (await run(tool, ctx, pattern="beside*" if tool is FIND else "needle")).text

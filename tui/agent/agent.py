@@ -349,10 +349,8 @@ class Agent(SessionView):
                 "What was said is kept; start clew again to go on."
             )
         if not self.writable:
-            raise AgentStoppedError(
-                f"Nothing can be sent: {self._journal.failure or 'another window owns this session'}. "
-                "What is saved is kept; the text stays in the editor."
-            )
+            why = self._journal.failure or "another window writes this session, or its folder cannot be written"
+            raise AgentStoppedError(f"Nothing was sent: {why.rstrip('.')}. What is saved is kept.")
 
 
 def approval_of(branch: Branch) -> Mode:

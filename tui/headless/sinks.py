@@ -41,6 +41,10 @@ class Sink(Protocol):
 class TextSink:
     """Print mode: the final answer to stdout, all else to stderr."""
 
+    def __init__(self) -> None:
+        self._newest = ""
+        """What was told last."""
+
     def begin(self, opened: Opened) -> None:
         """Name the model that is not a real one, so that nobody takes its words for more."""
         if opened.model.provider == "rehearsal" and opened.unconnected:
@@ -49,11 +53,13 @@ class TextSink:
     def event(self, event: AgentEvent) -> None:
         """Tell what is worth a line."""
         for line in notes(event):
+            self._newest = line
             say(line)
 
     def end(self, ended: Ended) -> None:
-        """Print the answer, the same to a terminal and to a pipe."""
-        if note := ending_note(ended.settled):
+        """Print the answer, the same to a terminal and to a pipe; what was told just now is not said again."""
+        note = ending_note(ended.settled)
+        if note and not (self._newest and note.endswith(self._newest)):
             say(note)
         if (ended.settled.reason in _PRINTED or ended.whole) and ended.text:
             shown = plain_text(ended.text)

@@ -131,7 +131,15 @@ class _Level(msgspec.Struct, frozen=True):
 
 
 def _level(base: Path, folder: str) -> _Level:
-    return _Level(folder, _rules(base / folder / ".gitignore"), (base / folder / ".git").exists())
+    return _Level(folder, _rules(base / folder / ".gitignore"), _is_there(base / folder / ".git"))
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is such a file; in a folder that cannot be searched there is none."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def _rules(path: Path) -> tuple[_Rule, ...]:
