@@ -182,3 +182,11 @@ def test_a_broken_pointer_is_no_checkout_and_no_error(tmp_path: Path) -> None:
     (tmp_path / ".git").write_bytes(b"gitdir: \0\xff/nowhere\n")
     assert identity_of(tmp_path).git == ""
     assert worktrees(tmp_path) == ()
+
+
+async def test_a_directory_whose_sessions_hold_nothing_yet_has_not_moved(tmp_path: Path) -> None:
+    home, here = tmp_path / "home", tmp_path / "a"
+    here.mkdir()
+    async with await Store.open(home, here) as store:
+        await (await store.create(cwd=here)).close()
+    assert moved_here(home, here) == ()

@@ -47,8 +47,8 @@ def moved_here(home: Path, here: Path) -> tuple[Moved, ...]:
 
 def _moved(path: Path, here: Path, mine: Identity) -> Moved | None:
     found = _look(path)
-    if found is None:
-        return None
+    if found is None or found.project == here:
+        return None  # its own, in which nothing was said yet
     linked = real_project(found.project) == here  # moved, and a link put where it was
     if linked or (is_gone(found.project) and found.known.fits(mine)):
         return Moved(found.project, found.sessions)
