@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tui.messages import Json
 from tui.tools.base import Outcome, Preview, Tool, ToolContext
+from tui.tools.text import MAX_BYTES, Bounds
 
 __all__ = ["States", "make_context", "preview", "run"]
 
@@ -33,6 +34,7 @@ def make_context(
     progress: Callable[[str], None] = lambda _text: None,
     path: str | None = None,
     call: str = "",
+    room: int = MAX_BYTES,
 ) -> ToolContext:
     spills = root.parent / f"{root.name}-spills"
 
@@ -52,6 +54,7 @@ def make_context(
         progress=progress,
         environ={"PATH": os.environ["PATH"] if path is None else path, "HOME": str(root)},
         images=images,
+        bounds=Bounds(bytes=room),
         settings=settings or {},
     )
 

@@ -58,6 +58,7 @@ from tui.tools.permissions import Rule, RuleError, Verdict, add_rule, decide, lo
 from tui.tools.recall import memory_tools
 from tui.tools.registry import standard_tools
 from tui.tools.session_tools import session_tools
+from tui.tools.text import MAX_BYTES, Bounds
 
 __all__ = ["SessionOptions", "inspect_session", "open_session"]
 
@@ -499,6 +500,7 @@ class _Assembly:
             progress=progress_sink(self._broadcast.emit, call_id),
             environ=self._environ,
             images=agent.model.info.images,
+            bounds=Bounds(bytes=min(MAX_BYTES, self._requests.budget(agent.model).result_bytes)),
             settings=self._options.settings.tools,
         )
 

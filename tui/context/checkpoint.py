@@ -69,6 +69,10 @@ _GAIN = 20
 _LATER_BYTES = 16_000
 _LATER_MOST = 64
 _FILES = 200
+_RESULT_LEAST = 2_048
+_RESULT_PART = 4
+_BYTES_PER_TOKEN = 3
+"""Of output in the mean: code and paths have fewer than prose."""
 _ABOUT_ITSELF = frozenset({"self_compact", "context_info", "recall", "write_notes"})
 """Tools that move no work forward."""
 _FAILURES = 5
@@ -88,6 +92,14 @@ class Budget(msgspec.Struct, frozen=True):
     def room(self) -> int:
         """What task, requests, item, summary, tail and note may take together: 30 % of the rest stays free."""
         return max(0, (self.hard - self.overhead) * (100 - _FREE_PERCENT) // 100 - _FRAME)
+
+    @property
+    def result_bytes(self) -> int:
+        """Most bytes one tool result should have: about a quarter of what the conversation may take.
+
+        One that fills the window is covered before the model has used it, and asked for again.
+        """
+        return max(_RESULT_LEAST, (self.hard - self.overhead) // _RESULT_PART * _BYTES_PER_TOKEN)
 
 
 class Situation(msgspec.Struct, frozen=True):

@@ -14,6 +14,7 @@ from typing import Protocol
 import msgspec
 
 from tui.messages import Image, Json, ToolSpec
+from tui.tools.text import Bounds
 
 __all__ = ["Effect", "FileStates", "Outcome", "Preview", "SpillWriter", "Tool", "ToolContext", "ToolError"]
 
@@ -99,6 +100,8 @@ class ToolContext(msgspec.Struct, frozen=True):
     """The environment for commands (keys of model providers are already removed)."""
     images: bool = False
     """Whether the model can see images."""
+    bounds: Bounds = Bounds()
+    """Most that a result may hold: less where the model's window is small."""
     settings: Mapping[str, Json] = {}
     """Per-tool settings: `bash.timeout` seconds, `bash.shell`, …"""
     leave: Callable[[Outcome], None] = _forget

@@ -163,7 +163,7 @@ async def _run(ctx: ToolContext, args: Mapping[str, Json]) -> Outcome:
     if preview.error:
         raise ToolError(preview.error)
     limit = _limit(ctx, asked.timeout)
-    sink = Sink(lambda: ctx.spill(ctx.call_id, ".txt"))
+    sink = Sink(lambda: ctx.spill(ctx.call_id, ".txt"), ctx.bounds)
     try:
         end = await execute(ctx, lambda: (_shell(ctx), "-c", clean(asked.command)), limit, sink)
         return _outcome(asked.command, limit, sink, end)

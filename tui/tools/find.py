@@ -60,7 +60,7 @@ async def _run(ctx: ToolContext, args: Mapping[str, Json]) -> Outcome:
     glob = compile_glob(asked.pattern)
     names = [name for name in found.names if glob.matches(name.removeprefix(found.prefix))]
     lines = [name_of(found.base / name, ctx.cwd) for name in names[: asked.limit]]
-    bounded = bound_start(lines or ["(no files)"], "narrow the pattern or path to see them")
+    bounded = bound_start(lines or ["(no files)"], "narrow the pattern or path to see them", ctx.bounds)
     more = len(names) - len(lines)
     note = f"\n[first {len(lines):,} of {len(names):,} files; narrow the pattern or path]" if more else ""
     details: dict[str, Json] = {"type": "find", "files": len(names), "truncated": bool(more) or bounded.cut}

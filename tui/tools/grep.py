@@ -158,7 +158,7 @@ def _outcome(ctx: ToolContext, place: Place, found: Found, asked: _Args, answer:
     if not lines:
         note = f" ({place.name} is binary)" if answer.binary and not found.prefix and len(found.names) == 1 else ""
         lines.append(f"(no matches{note})")
-    bounded = bound_start(lines, "narrow the pattern, path or glob to see them")
+    bounded = bound_start(lines, "narrow the pattern, path or glob to see them", ctx.bounds)
     note = f"\n[first {count(asked.limit, 'matching line')}; there are more]" if answer.more else ""
     details: dict[str, Json] = {"type": "grep", "matches": answer.matches, "files": len(answer.files)}
     return Outcome(bounded.text + note, details={**details, "truncated": answer.more or bounded.cut})

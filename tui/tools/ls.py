@@ -52,7 +52,7 @@ async def _run(ctx: ToolContext, args: Mapping[str, Json]) -> Outcome:
     asked = arguments(args, _Args)
     place = locate(ctx, asked.path)
     lines, total = await in_thread(lambda stop: _list(place, asked.limit, stop))
-    bounded = bound_start(lines or ["(empty folder)"], "use find with a pattern")
+    bounded = bound_start(lines or ["(empty folder)"], "use find with a pattern", ctx.bounds)
     note = f"\n[first {len(lines):,} of {total:,} entries; use find with a pattern]" if total > len(lines) else ""
     details: dict[str, Json] = {"type": "ls", "path": str(place.real), "entries": total}
     return Outcome(bounded.text + note, details={**details, "truncated": total > len(lines) or bounded.cut})

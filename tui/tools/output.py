@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from tui.tools.text import Bounded, bound_ends, count, decode, is_binary, plain
+from tui.tools.text import Bounded, Bounds, bound_ends, count, decode, is_binary, plain
 
 __all__ = ["SPILL_BYTES", "Live", "Sink", "left_in"]
 
@@ -22,13 +22,14 @@ _PARTIAL_ESCAPE = re.compile("\x1b[^a-zA-Z\n]{0,64}\\Z|\r\\Z")
 class Sink:
     """Takes bytes; keeps the first and last of them, and the whole in a file once it is too long to show."""
 
-    def __init__(self, spill: Callable[[], Path]) -> None:
+    def __init__(self, spill: Callable[[], Path], bounds: Bounds | None = None) -> None:
         self.total = 0
         self.path: Path | None = None
         self.error = ""
         self._head = bytearray()
         self._tail = bytearray()
         self._spill = spill
+        self._bounds = bounds or Bounds()
         self._fd = -1
         self._written = 0
         self._early = False
@@ -104,12 +105,12 @@ class Sink:
     def result(self) -> Bounded:
         """Return the text for the model, cleaned and bounded. Where it was cut the whole is in the spill file."""
         text, dropped = self._text()
-        bounded = bound_ends(text, self._where(), dropped=dropped)
+        bounded = bound_ends(text, self._where(), self._bounds, dropped)
         if not bounded.cut and self._early:
             self._drop()
         if bounded.cut and self.path is None and not self.error:
             self._open(bytes(self._head + self._tail))
-            bounded = bound_ends(text, self._where(), dropped=dropped)
+            bounded = bound_ends(text, self._where(), self._bounds, dropped)
         if self._is_binary():
             return Bounded(f"{bounded.text}\n[binary output, {count(self.total, 'byte')}]".lstrip("\n"), bounded.cut)
         return bounded

@@ -15,7 +15,7 @@ from tui.tools.files import Stop, chunks, in_thread
 from tui.tools.paths import Place, locate, outside
 from tui.tools.pictures import HEADER_BYTES, MAX_ENCODED_BYTES, Picture, picture
 from tui.tools.schema import arguments
-from tui.tools.text import LINE_CHARACTERS, MAX_BYTES, MAX_LINES, count, decode, is_binary
+from tui.tools.text import LINE_CHARACTERS, MAX_BYTES, MAX_LINES, Bounds, count, decode, is_binary
 
 __all__ = ["READ"]
 
@@ -103,7 +103,7 @@ async def _run(ctx: ToolContext, args: Mapping[str, Json]) -> Outcome:
     elif is_binary(scan.start) or is_binary(bytes(scan.window)):
         raise ToolError(_binary(place.name, scan))
     else:
-        outcome = _text(place.name, scan, asked, details)
+        outcome = _text(place.name, scan, asked, details, ctx.bounds)
     ctx.states.note(str(place.real), sha)
     return outcome
 
@@ -151,7 +151,7 @@ async def _image(ctx: ToolContext, place: Place, scan: _Scan, found: Picture, de
     return Outcome(f"[image {place.name}: {what}]", images=((image, raw),), details=details)
 
 
-def _text(name: str, scan: _Scan, asked: _Args, details: dict[str, Json]) -> Outcome:
+def _text(name: str, scan: _Scan, asked: _Args, details: dict[str, Json], bounds: Bounds) -> Outcome:
     if scan.size == 0:
         return Outcome(f"({name} is empty)", details={**details, "lines": 0})
     if asked.offset > scan.lines:
@@ -162,7 +162,7 @@ def _text(name: str, scan: _Scan, asked: _Args, details: dict[str, Json]) -> Out
         # The window ends somewhere in a line: a part must not pass for the whole.
         lines.pop()
     lines = lines[: scan.lines - asked.offset + 1]
-    body, taken = _fit(lines[: min(asked.limit, MAX_LINES)])
+    body, taken = _fit(lines[: min(asked.limit, bounds.lines)], bounds.bytes)
     last = asked.offset + taken - 1
     notes = _notes(scan, lines[:taken], asked.offset)
     if asked.offset > 1 or last < scan.lines:
@@ -172,10 +172,9 @@ def _text(name: str, scan: _Scan, asked: _Args, details: dict[str, Json]) -> Out
     return Outcome("\n".join([body, *(f"[{note}]" for note in notes)]) or "(empty line)", details=details)
 
 
-def _fit(lines: list[bytes]) -> tuple[str, int]:
-    """Return as many whole lines as the byte limit allows, at least one, and how many."""
+def _fit(lines: list[bytes], room: int) -> tuple[str, int]:
+    """Return as many whole lines as `room` bytes hold, at least one, and how many."""
     out: list[str] = []
-    room = MAX_BYTES
     for raw in lines:
         line = _line(decode(raw.removesuffix(b"\r")))
         room -= len(line.encode()) + 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import msgspec
@@ -74,9 +75,9 @@ def memory_tools(search: Callable[[], Search], keep: Callable[[str], Awaitable[o
         what = args.get("query") or args.get("first") or "the notepad"
         return Preview(str(what)[:80], Effect.READ)
 
-    async def recall(_ctx: ToolContext, args: Mapping[str, Json]) -> Outcome:
+    async def recall(ctx: ToolContext, args: Mapping[str, Json]) -> Outcome:
         try:
-            text = await _recalled(search(), arguments(args, _Asked))
+            text = await _recalled(search(), arguments(args, _Asked), ctx.bounds.bytes)
         except LogError as error:
             raise ToolError(f"{error} Other ranges can still be read.") from error
         return Outcome(text=text, details={"type": "info"})
@@ -95,10 +96,10 @@ def memory_tools(search: Callable[[], Search], keep: Callable[[str], Awaitable[o
     return Tool(_RECALL, Effect.READ, nothing, recall), Tool(_NOTES, Effect.READ, nothing, notes)
 
 
-async def _recalled(search: Search, asked: _Asked) -> str:
+async def _recalled(search: Search, asked: _Asked, room: int) -> str:
     if asked.first:
         try:
-            return _page(await search.passage(asked.first, asked.last), asked)
+            return _page(await search.passage(asked.first, asked.last), asked, min(PAGE, room))
         except EntryNotFound as error:
             raise ToolError(
                 f"There is no entry {error.entry} here. Give a number or an id as hits and checkpoints show them."
@@ -106,23 +107,30 @@ async def _recalled(search: Search, asked: _Asked) -> str:
     if not asked.query.strip():
         raise ToolError("Nothing was looked for: give `query`, or `first` and `last`.")
     scope = "session" if asked.branches else "path"
-    return _hits(await search.find(asked.query, scope=scope, private=False), asked)
+    return _hits(await search.find(asked.query, scope=scope, private=False), asked, room)
 
 
 # --- hits -----------------------------------------------------------------------------------------
 
 
-def _hits(found: Findings, asked: _Asked) -> str:
+def _hits(found: Findings, asked: _Asked, room: int) -> str:
     where = "this session" if asked.branches else "this path"
     how = "the exact text" if found.exact else "all of its words (the exact text does not occur)"
     lines = [f"{_count(len(found.hits))} on {where} for {how}, newest first."]
-    lines += [_hit(hit) for hit in found.hits]
-    if found.more:
+    shown = _fitting([_hit(hit) for hit in found.hits], room)
+    lines += shown
+    if found.more or len(shown) < len(found.hits):
         lines.append("There are more: give a longer query, or read a range with first and last.")
     if not found.hits and not asked.branches:
         lines.append("Other branches were not looked at: branches=true does that.")
     lines += _gaps([(gap.low, gap.high) for gap in found.gaps])
     return "\n".join(lines)
+
+
+def _fitting(rows: Sequence[str], room: int) -> list[str]:
+    """Return as many first rows as `room` characters hold, at least one."""
+    sizes = itertools.accumulate(len(row) + 1 for row in rows)
+    return [row for number, (row, size) in enumerate(zip(rows, sizes, strict=True)) if size <= room or number == 0]
 
 
 def _count(number: int) -> str:
@@ -154,10 +162,10 @@ def _gaps(gaps: Sequence[tuple[int, int]]) -> list[str]:
 # --- a range ---------------------------------------------------------------------------------------
 
 
-def _page(passage: Passage, asked: _Asked) -> str:
+def _page(passage: Passage, asked: _Asked, room: int) -> str:
     """Return one page: whole entries while they fit; the one that does not is cut, and it is said how to go on."""
     lines: list[str] = []
-    left = PAGE
+    left = room
     skip = asked.skip
     for entry in passage.entries:
         head, text = _read(entry)

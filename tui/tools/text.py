@@ -162,9 +162,10 @@ def bound_line(line: str, characters: int = LINE_CHARACTERS) -> str:
     return f"{line[:head]} […{count(len(line) - characters, 'character')} of this line cut…] {line[-tail:]}"
 
 
-def bound_start(lines: list[str], advice: str) -> Bounded:
-    """Return as many first lines as the limits of a result allow; `advice` says how to see the rest."""
-    taken = _take(lines, MAX_LINES, MAX_BYTES)
+def bound_start(lines: list[str], advice: str, bounds: Bounds | None = None) -> Bounded:
+    """Return as many first lines as `bounds` allows; `advice` says how to see the rest."""
+    limits = bounds or Bounds()
+    taken = _take(lines, limits.lines, limits.bytes)
     if taken == len(lines):
         return Bounded("\n".join(lines), cut=False)
     marker = f"[… {count(len(lines) - taken, 'line')} cut here; {advice}]"

@@ -175,3 +175,37 @@ def _refuse(exchange: Exchange, words: str) -> Request:
         ToolResult(call_id=call.id, name=call.name, content=(Text(text=words),), is_error=True) for call in first.calls
     )
     return msgspec.structs.replace(exchange.requests[0], messages=(*exchange.requests[0].messages, first, *results))
+
+
+async def test_a_task_that_was_done_since_the_last_note_is_not_in_the_next_one(tmp_path: Path) -> None:
+    exchange = await listed(tmp_path)
+    first = await answer_of(fast(), with_compact(exchange.requests[0], WARNING))
+    note = first.calls[0].arguments["note_to_self"]
+    after = await Project(tmp_path / "c").ask(note + TAIL)
+    notes = [(await answer_of(fast(), with_compact(request, WARNING))) for request in after.requests[:2]]
+    before, between = (answer.calls[0].arguments["note_to_self"] for answer in notes)
+    assert before.count("- [ ] ") == 3
+    assert between.count("- [ ] ") == 2
+    assert "- [x] How many .c files are there?: There is **1 file**" in between
+
+
+CHECKPOINT = """\
+The summary.
+
+ORIGINAL TASK (preserved verbatim):
+{task}
+
+CURRENT REQUEST
+[open]{current}
+
+WHERE TO LOOK FURTHER
+Files read: other.c
+"""
+
+
+@pytest.mark.parametrize("current", [" (the original task above)", "\nHow many .c files are there?"])
+async def test_only_the_request_of_a_checkpoint_is_worked_on(tmp_path: Path, current: str) -> None:
+    project = Project(c_project(tmp_path, draw(13)))
+    after = await project.ask(CHECKPOINT.format(task="How many .c files are there?", current=current))
+    assert "There is **1 file**" in after.text
+    assert after.names == ["find"]

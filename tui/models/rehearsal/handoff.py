@@ -23,6 +23,12 @@ _MOST_SUMMARY = 8_000
 _NOW = re.compile(r"(?i)\b(?:warning|hard|now|must|locked|refused)\b")
 _LATER = re.compile(r"(?i)\b(?:optional|soft|no need|not yet|may call)\b")
 _DONE = re.compile(r"^(?:- \[x\]|✓) (?P<text>.+)$", re.MULTILINE)
+_ABOVE = "(the original task above)"
+_STATE = re.compile(r"^\[(?:open|answered)\]\s*")
+_LABEL = re.compile(
+    r"\n\n(?=(?:RUN ITEM|PINNED BY|LATER REQUESTS|CURRENT REQUEST|PREVIOUS REQUEST|NOTE TO SELF|YOUR NOTES"
+    r"|WHERE TO LOOK FURTHER)\b)"
+)
 _OPEN = re.compile(r"^- \[ \] (?P<text>.+)$", re.MULTILINE)
 
 
@@ -110,9 +116,13 @@ def _request_in(text: str) -> str:
     if item >= 0:
         return text[item:].partition("\n")[2]
     current = text.rfind("CURRENT REQUEST")
-    if current >= 0:
-        return text[current:].partition("\n")[2].strip()
-    return text.partition(CHECKPOINT_TASK)[2].strip()
+    words = _STATE.sub("", _part(text[current:].partition("\n")[2])) if current >= 0 else _ABOVE
+    return _part(text.partition(CHECKPOINT_TASK)[2]) if words == _ABOVE else words
+
+
+def _part(text: str) -> str:
+    """Return the text as far as the next part of a checkpoint."""
+    return _LABEL.split(text, maxsplit=1)[0].strip()
 
 
 def is_summary(request: Request) -> bool:

@@ -7,6 +7,7 @@ that is missing is asked for; when nothing is missing, the pages become the answ
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import msgspec
 
@@ -165,12 +166,33 @@ def _hand_over(request: Request, scope: Scope, carried: Carried, progress: _Prog
     done = [f"{task.text}: {page.headline}" for task, page in progress.pages[:-1]]
     left = [task.text for task in progress.open]
     step = ", ".join(f"{call.name} {next(iter(call.arguments.values()), '')}" for call in progress.rest)
-    note = note_for(scope, carried, done, left, f"Begin with the first that is not done: {step}.")
+    if carried.open == tuple(left) and Evidence(scope.messages, without_locked=True).calls:
+        # Begun anew it would come as far as this again, and again.
+        done.append(_as_far_as_it_goes(progress.open[0], scope, Toolbox(request.tools)))
+        left, step = left[1:], ""
+    action = f"Begin with the first that is not done: {step}".rstrip(": ") + "." if left else ""
+    note = note_for(scope, carried, done, left, action)
     return Draft(
         text="The context is getting full; I write a note to myself and hand over.",
         thinking=f"{len(done)} done, {len(left)} left.",
         calls=(Toolbox(request.tools).compact(note),),
     )
+
+
+def _as_far_as_it_goes(task: Task, scope: Scope, tools: Toolbox) -> str:
+    """Return the row of a task that does not fit into the context: what is not there counts as not looked at."""
+    page, evidence = Page(), Evidence(scope.messages, without_locked=True)
+    work = _WORK[task.intent](Desk(task=task, tools=tools, page=page))
+    with suppress(StopIteration):
+        wanted = next(work)
+        for _ in range(MOST_ROUNDS):
+            found = [_answer(call, evidence, tools) or _not_looked_at(call) for call in wanted.calls]
+            wanted = work.send(found)
+    return f"{task.text}: {page.headline or 'not done'} (more did not fit into the context)"
+
+
+def _not_looked_at(call: Planned) -> Found:
+    return Found(call=call, text="Not looked at: the context was full.", is_error=True)
 
 
 def _report(pages: Sequence[tuple[Task, Page]], carried: Carried) -> str:
