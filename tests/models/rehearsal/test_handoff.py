@@ -209,3 +209,12 @@ async def test_only_the_request_of_a_checkpoint_is_worked_on(tmp_path: Path, cur
     after = await project.ask(CHECKPOINT.format(task="How many .c files are there?", current=current))
     assert "There is **1 file**" in after.text
     assert after.names == ["find"]
+
+
+async def test_a_summary_names_what_was_asked_and_no_more(tmp_path: Path) -> None:
+    text = (
+        "<summary-so-far-ab12>\n## Goal\n- Fix the parser\n## Progress\n- none\n</summary-so-far-ab12>\n\n"
+        "<transcript-ab12>\n[person]\nThen the tests,\nall of them\n[agent]\nI look.\n</transcript-ab12>"
+    )
+    said = (await answer_of(fast(), Request(system="Write the summary.", messages=(user(text),)))).text
+    assert said.startswith("## Goal\n- Fix the parser\n- Then the tests, all of them\n## Progress\n")

@@ -168,7 +168,21 @@ def _plain(message: Message) -> str:
     )
 
 
+_SO_FAR = re.compile(r"<summary-so-far-(\w+)>\n(.*?)\n</summary-so-far-\1>", re.DOTALL)
+_GOALS = re.compile(r"^## Goal\n((?:- .*\n?)+)", re.MULTILINE)
+_SAID = re.compile(r"^\[person\]\n?(.+?)(?=\n\[\w+\]|\n\n|\n</|\Z)", re.MULTILINE | re.DOTALL)
+
+
 def _goals(messages: Sequence[Message], text: str) -> list[str]:
+    known = [
+        row[2:]
+        for part in _SO_FAR.finditer(text)
+        for goals in _GOALS.finditer(part[2])
+        for row in goals[1].splitlines()
+    ]
+    said = [_first_lines(match[1]) for match in _SAID.finditer(_SO_FAR.sub("", text))]
+    if known or said:
+        return _unique([*known, *said])
     authored = [message.authored for message in messages if isinstance(message, UserMessage)]
     if len(authored) > 1 or not re.search(r"(?im)^\W*(?:user|human|prompt)\b", text.partition("\n")[2]):
         return _unique(_first_lines(part) for part in authored)
