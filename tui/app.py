@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tui.agent.agent import Agent
     from tui.agent.events import AgentEvent
     from tui.agent.session import SessionOptions
+    from tui.screens.board import BoardPage, Wanted
     from tui.screens.filter_page import FilterPage
     from tui.screens.pages import EditPage, PickPage, TextPage
     from tui.screens.tree_page import Asked, TreePage
@@ -171,7 +172,7 @@ class ClewApp(AttentiveApp, inherit_bindings=False):
                 try:
                     await self.main.begin(link, unconnected=unconnected(options.wanted, options.environ))
                     begun = True
-                    if options is self._options and self.options.prompt is None:
+                    if options is self._options and self.options.prompt is None and self.options.plan is None:
                         link.do(lambda agent: offer_left(self.main, agent, options))  # the first one alone offers
                     self._send_first()
                     if self.options.pick and not self._picked:
@@ -252,11 +253,16 @@ class ClewApp(AttentiveApp, inherit_bindings=False):
         self.push_screen(SessionsPage(shelf, do, here=link.agent.session_id, export=self.options.export), picked)
 
     def _send_first(self) -> None:
-        """Send what the command line gave, once."""
+        """Send what the command line gave, or begin its plan, once."""
         prompt, attachments = self.options.prompt, self.options.attachments
-        if self._sent or (prompt is None and not attachments):
+        if self._sent or (prompt is None and not attachments and self.options.plan is None):
             return
         self._sent = True
+        if self.options.plan is not None:
+            from tui.screens.running import begin_given
+
+            begin_given(self.main, self.options.plan, self._pick)
+            return
         words = (Text(prompt),) if prompt is not None else ()
         self.main.ask(UserMessage(content=(*attachments, *words)), draft=prompt or "")
 
@@ -298,6 +304,9 @@ class ClewApp(AttentiveApp, inherit_bindings=False):
         def tree(page: TreePage, asked: Callable[[Asked | None], None]) -> None:
             self.push_screen(page, asked)
 
+        def board(page: BoardPage, wanted: Callable[[Wanted | None], None]) -> None:
+            self.push_screen(page, wanted)
+
         def switch(session: str, prompt: str) -> None:
             if prompt:
                 self.options = msgspec.structs.replace(self.options, prompt=prompt, attachments=())
@@ -316,6 +325,7 @@ class ClewApp(AttentiveApp, inherit_bindings=False):
             pick=self._pick,
             find=self._find,
             edit=self._edit,
+            board=board,
             tree=tree,
             switch=switch,
         )

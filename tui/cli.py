@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tui.agent.session import SessionOptions
     from tui.console.loading import Loaded
     from tui.headless.planned import PlanWork
+    from tui.runs.plan import Plan
     from tui.screens.options import Elsewhere
 
 __all__ = ["front_for", "main", "message_of"]
@@ -124,14 +125,17 @@ def front_for(asked: Arguments, *, terminals: bool, term: str) -> Front:
 
     Looking at one of the two alone leaves a screen in somebody's file (nori-skillsets#530).
     """
-    if asked.print is not None or asked.mode is not None or asked.run is not None:
+    if asked.print is not None or asked.mode is not None or (asked.run is not None and asked.run.headless):
         return "headless"
     if terminals and term in ("", "dumb", "unknown"):
-        raise UsageError(f"A terminal with TERM={term or '(unset)'} cannot show the app; `clew -p PROMPT` works there.")
+        instead = "clew -p PROMPT" if asked.run is None else "clew run PLAN --headless"
+        raise UsageError(f"A terminal with TERM={term or '(unset)'} cannot show the app; `{instead}` works there.")
     if terminals:
         return "app"
     if asked.prompt is not None:
         return "headless"
+    if asked.run is not None:
+        raise UsageError("Without a terminal on stdin and stdout the app cannot open; use `clew run PLAN --headless`.")
     raise UsageError("Without a terminal on stdin and stdout the app cannot open; use `clew -p PROMPT`.")
 
 
@@ -151,7 +155,9 @@ class _Start(msgspec.Struct, frozen=True):
     cwd: Path
     front: Front
     session_id: str = ""
-    """The session that `-r` means."""
+    """The session that `-r` means, or that the run of a plan belongs to."""
+    given: tuple[Plan, str] | None = None
+    """The plan that the app works through, and its file."""
 
 
 def _session(asked: Arguments) -> int:
@@ -171,10 +177,11 @@ def _session(asked: Arguments) -> int:
     if asked.resume == "":
         raise UsageError("-r needs an ID here; `clew sessions` lists them.")
     if asked.run is not None:
+        from tui.headless.planned import PlanWork
+
         loaded = _load(asked, own, cwd, ask=False)
-        return _headless(
-            _Start(asked, loaded, own, cwd, front, _run_session(asked.run, own, cwd)), _work(asked.run, cwd)
-        )
+        start = _Start(asked, loaded, own, cwd, front, _run_session(asked.run, own, cwd))
+        return _headless(start, PlanWork(*_plan(asked.run, cwd), asked.run.yes))
     message = message_of(asked.print or asked.prompt or "", read_piped())
     if message is None:
         raise UsageError("There is nothing to send: give a PROMPT, or pipe one in.")
@@ -183,7 +190,10 @@ def _session(asked: Arguments) -> int:
 
 
 def _opened(asked: Arguments, own: Places, cwd: Path) -> int | Elsewhere:
-    start = _Start(asked, _load(asked, own, cwd, ask=True), own, cwd, "app", _resumed(asked, own, cwd, ask=True))
+    given = _plan(asked.run, cwd) if asked.run is not None else None  # before the screen opens: it may be no plan
+    loaded = _load(asked, own, cwd, ask=True)
+    session = _run_session(asked.run, own, cwd) if asked.run is not None else _resumed(asked, own, cwd, ask=True)
+    start = _Start(asked, loaded, own, cwd, "app", session, given)
     FIRST.draw(("*", ">") if needs_ascii(os.environ) else ("●", "❯"))
     try:
         return _app(start)
@@ -215,13 +225,13 @@ def _plan_file(run: RunArguments, cwd: Path) -> Path:
     return (cwd / Path(run.plan).expanduser()).resolve()
 
 
-def _work(run: RunArguments, cwd: Path) -> PlanWork:
-    """Return the plan to work through. Raises `UsageError`."""
-    from tui.headless.planned import PlanWork
+def _plan(run: RunArguments, cwd: Path) -> tuple[Plan, str]:
+    """Return the plan to work through, and its file. Raises `UsageError`."""
     from tui.runs.plan import PlanError, read_plan
 
+    file = _plan_file(run, cwd)
     try:
-        return PlanWork(read_plan(_plan_file(run, cwd)), str(_plan_file(run, cwd)), run.yes)
+        return read_plan(file), str(file)
     except PlanError as error:
         problems = "\n  ".join(map(plain_line, error.problems))
         raise UsageError(f"The plan cannot be used, and nothing was begun:\n  {problems}.") from error
@@ -264,14 +274,17 @@ def _options(start: _Start) -> SessionOptions:
 def _app(start: _Start) -> int | Elsewhere:
     from tui.app import run_app
     from tui.resources import themes_folder
-    from tui.screens.options import AppOptions
+    from tui.screens.options import AppOptions, PlanGiven
     from tui.widgets.recall import history_file
+
+    yes = start.asked.run is not None and start.asked.run.yes
 
     options = AppOptions(
         session=lambda: _options(start),
         cwd=start.cwd,
         version=__version__,
         prompt=start.asked.prompt,
+        plan=PlanGiven(*start.given, yes) if start.given is not None else None,
         pick=start.asked.resume == "",
         theme=start.loaded.settings.theme,
         theme_folders=(themes_folder(), start.own.config / "themes"),

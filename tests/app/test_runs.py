@@ -5,12 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from textual.containers import VerticalScroll
+from textual.widgets import Static
 
 from tests.app.test_session import Room, room
 from tests.app.waiting import page_ready, until
 from tui.agent.events import RunShown
 from tui.models.rehearsal.script import ScriptedAnswer, ScriptedCall
-from tui.screens.pages import PickPage, TextPage
+from tui.runs.plan import toml_plan
+from tui.screens.board import BoardPage
+from tui.screens.options import PlanGiven
+from tui.screens.pages import EditPage, PickPage
 from tui.widgets.glyphs import ASCII
 from tui.widgets.run_strip import RunStrip, run_content
 from tui.widgets.status import StatusLine
@@ -68,7 +73,7 @@ async def test_a_run_is_done_item_by_item_and_its_strip_says_so(tmp_path: Path) 
         assert (run.title, run.done, run.total) == ("Shop", 2, 2)
         assert "Shop 2/2" in strip(here).render().plain
         await here.say("/run")
-        await page_ready(here.pilot, TextPage)
+        await page_ready(here.pilot, BoardPage)
         await here.pilot.press("escape")
         await until(here.pilot, lambda: here.app.screen is here.app.main)
 
@@ -95,6 +100,133 @@ async def test_a_message_suspends_and_resume_goes_on(tmp_path: Path) -> None:
         await here.use(ready("made"), end, ready("hello"), end)
         await here.say("/run resume")
         await until(here.pilot, lambda: status(here) == "complete", "the end")
+
+
+def board(here: Room) -> str:
+    """Return the text of the board."""
+    return "\n".join(str(part.render()) for part in here.app.screen.query(Static))
+
+
+async def opened_board(here: Room) -> BoardPage:
+    await here.say("/run")
+    await page_ready(here.pilot, BoardPage)
+    page = here.app.screen
+    assert isinstance(page, BoardPage)
+    await until(here.pilot, lambda: "Shop" in board(here), "its rows")
+    return page
+
+
+async def test_the_board_shows_items_and_events_and_its_keys_answer_what_waits(tmp_path: Path) -> None:
+    async with room(tmp_path, runs=True) as here:
+        end = ScriptedAnswer(text="Ended.")
+        await begun(here, tmp_path, ready("the first"), end, ready("the second"), end, ready("3"), end, ready("4"), end)
+        await until(here.pilot, lambda: status(here) == "blocked", "the block")
+        page = await opened_board(here)
+        assert page.marked == 0
+        shown = board(here)
+        for part in (
+            "Shop  0/2  blocked",
+            "[!] 1. Make the file",
+            "failed 2 times",
+            "the second",
+            "exit 1",
+            "$ test -f",
+        ):
+            assert part in shown
+        await here.pilot.press("e")
+        await until(here.pilot, lambda: "checked fail $ test -f made" in board(here), "the events")
+        await here.pilot.press("down", "r")
+        await until(here.pilot, lambda: "Item 2 waits for no answer" in note(here))
+        (tmp_path / "project" / "made").write_text("")
+        await opened_board(here)
+        await here.pilot.press("r")
+        await page_ready(here.pilot, EditPage)
+        await here.pilot.press("n", "o", "w", "ctrl+s")
+        await until(here.pilot, lambda: status(here) == "complete", "the end")
+        run = strip(here).run
+        assert run is not None
+        assert run.done == 2
+
+
+async def test_the_board_leads_to_the_message_of_an_item(tmp_path: Path) -> None:
+    async with room(tmp_path, runs=True) as here:
+        (tmp_path / "project" / "made").write_text("")
+        end = ScriptedAnswer(text="\n\n".join(f"Row {number}." for number in range(60)))
+        await begun(here, tmp_path, ready("1"), end, ready("2"), end)
+        await until(here.pilot, lambda: status(here) == "complete", "the end")
+        await opened_board(here)
+        await here.pilot.press("home", "enter")
+        await until(here.pilot, lambda: here.app.screen is here.app.main)
+        transcript = here.app.main.feed.transcript
+        await until(here.pilot, lambda: transcript.marked_block is not None)
+        await until(here.pilot, lambda: any("RUN ITEM 1 of 2" in row for row in here.rows), "the message, in view")
+
+
+async def test_the_board_pauses_skips_and_stops_by_keys_and_asks_before_what_is_final(tmp_path: Path) -> None:
+    async with room(tmp_path, runs=True) as here:
+        end = ScriptedAnswer(text="Ended.")
+        talk = ScriptedAnswer(text="I talk on and say nothing is ready.", times=400, pace=200)
+        await begun(here, tmp_path, ready("1"), end, ready("2"), end, talk)
+        await until(here.pilot, lambda: status(here) == "blocked", "the block")
+        await opened_board(here)
+        await here.pilot.press("s")
+        await page_ready(here.pilot, PickPage)
+        await here.pilot.press("down", "enter")
+        await until(here.pilot, lambda: status(here) == "working", "the next item")
+        await opened_board(here)
+        await here.pilot.press("p")
+        await until(here.pilot, lambda: status(here) == "paused" and here.link.agent.idle, "the pause")
+        await opened_board(here)
+        await here.pilot.press("x")
+        await page_ready(here.pilot, PickPage)
+        await here.pilot.press("enter")
+        await until(here.pilot, lambda: here.app.screen is here.app.main)
+        assert status(here) == "paused"
+        await opened_board(here)
+        await here.pilot.press("x")
+        await page_ready(here.pilot, PickPage)
+        await here.pilot.press("down", "enter")
+        await until(here.pilot, lambda: status(here) == "stopped", "the stop")
+        assert any("SKIPPED, not done: item 1" in row for row in here.rows)
+
+
+async def test_a_plan_of_the_command_line_is_begun_after_its_checks_were_shown(tmp_path: Path) -> None:
+    given = PlanGiven(toml_plan(PLAN), str(tmp_path / "plan.toml"))
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "made").write_text("")
+    async with room(tmp_path, runs=True, plan=given) as here:
+        await page_ready(here.pilot, PickPage)
+        assert "test -f made" in board(here)
+        end = ScriptedAnswer(text="Ended.")
+        await here.use(ready("1"), end, ready("2"), end)
+        await here.pilot.press("down", "enter")
+        await until(here.pilot, lambda: status(here) == "complete", "the end")
+
+
+async def test_a_blocked_run_of_before_is_answered_without_a_resume_first(tmp_path: Path) -> None:
+    end = ScriptedAnswer(text="Ended.")
+    async with room(tmp_path, runs=True) as here:
+        await begun(here, tmp_path, ready("1"), end, ready("2"), end)
+        await until(here.pilot, lambda: status(here) == "blocked", "the block")
+    (tmp_path / "project" / "made").write_text("")
+    async with room(tmp_path, runs=True, newest=True) as here:
+        await until(here.pilot, lambda: status(here) == "blocked", "the strip")
+        assert "/run retry or skip" in strip(here).render().plain
+        await here.use(ready("3"), end, ready("4"), end)
+        await here.say("/run retry")
+        await until(here.pilot, lambda: status(here) == "complete", "the end")
+
+
+async def test_all_checks_can_be_read_before_they_are_allowed(tmp_path: Path) -> None:
+    items = "\n".join(f'[[item]]\ntext = "i"\nchecks = [["test", "-f", "file-{number}"]]' for number in range(60))
+    given = PlanGiven(toml_plan(items), "")
+    async with room(tmp_path, runs=True, plan=given) as here:
+        await page_ready(here.pilot, PickPage)
+        scroll = here.app.screen.query_one(VerticalScroll)
+        await until(here.pilot, lambda: scroll.max_scroll_y > 20)
+        for _ in range(20):
+            await here.pilot.press("pagedown")
+        await until(here.pilot, lambda: scroll.scroll_y == scroll.max_scroll_y, "the last check")
 
 
 async def test_what_stands_in_the_way_is_said(tmp_path: Path) -> None:

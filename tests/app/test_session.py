@@ -23,7 +23,7 @@ from tui.models.rehearsal.script import Script, ScriptedAnswer, ScriptedCall, Sc
 from tui.resources import themes_folder
 from tui.runs.attach import attach_runs
 from tui.screens.link import SessionLink
-from tui.screens.options import AppOptions
+from tui.screens.options import AppOptions, PlanGiven
 from tui.settings import Settings
 from tui.widgets.approval import ApprovalPanel
 from tui.widgets.banner import Banner
@@ -91,6 +91,7 @@ async def room(
     local_ports: tuple[int, ...] = (),
     keymap: Mapping[str, str] | None = None,
     runs: bool = False,
+    plan: PlanGiven | None = None,
     settings: Settings | None = None,
 ) -> AsyncGenerator[Room]:
     project = tmp_path / "project"
@@ -111,6 +112,7 @@ async def room(
         cwd=project,
         version="1.2.3",
         prompt=prompt,
+        plan=plan,
         theme_folders=(themes_folder(),),
         history=lambda: tmp_path / "home" / "history.jsonl",
         local_ports=local_ports,

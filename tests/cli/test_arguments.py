@@ -154,6 +154,9 @@ def test_help_names_every_option_and_command() -> None:
         (["-p", "hi"], True, "dumb", "headless"),
         (["--mode", "json", "hi"], True, "xterm", "headless"),
         (["hi"], False, "dumb", "headless"),
+        (["run", "plan.toml"], True, "xterm", "app"),
+        (["run", "plan.toml", "--headless"], True, "xterm", "headless"),
+        (["run", "plan.toml", "--mode", "json"], True, "xterm", "headless"),
     ],
 )
 def test_the_front_end_is_decided_once(argv: list[str], terminals: bool, term: str, front: str) -> None:
@@ -164,6 +167,12 @@ def test_the_front_end_is_decided_once(argv: list[str], terminals: bool, term: s
 def test_no_app_without_a_terminal_that_can_show_it(terminals: bool, term: str) -> None:
     with pytest.raises(UsageError, match="clew -p PROMPT"):
         front_for(prompt(), terminals=terminals, term=term)
+
+
+@pytest.mark.parametrize(("terminals", "term"), [(False, "xterm"), (True, "dumb")])
+def test_a_plan_needs_a_terminal_or_the_word_that_it_needs_none(terminals: bool, term: str) -> None:
+    with pytest.raises(UsageError, match="clew run PLAN --headless"):
+        front_for(prompt("run", "plan.toml"), terminals=terminals, term=term)
 
 
 def test_piped_input_stands_beside_the_authored_words() -> None:

@@ -181,8 +181,12 @@ class RunShown(msgspec.Struct, frozen=True):
     max_minutes: float = 0
     cost: float = 0.0
     max_cost: float = 0
+    priced: bool = True
+    """Whether the price of the model is known: if not, the cost counts nothing of it."""
     handoffs: int = 0
     level: Literal["normal", "good", "warning", "error"] = "normal"
+    hint: str = ""
+    """What a person can type where it waits for one."""
 
 
 class RunChanged(msgspec.Struct, frozen=True, tag="run"):

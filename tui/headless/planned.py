@@ -17,6 +17,7 @@ __all__ = ["PlanWork"]
 
 _HOW = {
     "checks": "--approve all allows them, or a rule of yours for each",
+    "cost": "--yes begins without that bound",
     "dirty": "--yes starts with them",
     "plan": "--yes goes on with the plan as it was",
     "checkout": "--yes goes on here",

@@ -12,8 +12,8 @@ import anyio
 import msgspec
 
 from tui.agent.agent import Agent
-from tui.agent.events import RunChanged, Said
-from tui.log import RunLost
+from tui.agent.events import RunChanged, RunShown, Said
+from tui.log import LogError, RunLost
 from tui.log.entries import Body, RunCard, TaskSet
 from tui.messages import clean, new_id
 from tui.runs.checkout import Checkout, Git
@@ -72,6 +72,14 @@ class RunBook:
         """What a dispatch that is scheduled now must still find; None where there is nothing to schedule."""
         run = self.open
         return run.state.token if run is not None and self.armed else None
+
+    @property
+    def shown(self) -> RunShown | None:
+        """The run in figures, or None."""
+        run = self.run
+        if run is None:
+            return None
+        return shown(run.plan, run.state, armed=self.armed, priced=self.agent.model_info.priced)
 
     @property
     def since_ms(self) -> int:
@@ -155,26 +163,35 @@ class RunBook:
 
     def tell(self) -> None:
         """Tell front ends how the run stands."""
-        run = self.run
-        view = shown(run.plan, run.state, armed=self.armed) if run is not None else None
-        self.agent.emit(RunChanged(view))
+        self.agent.emit(RunChanged(self.shown))
 
     async def pause(self, why: Why, detail: str = "") -> None:
         """Pause, with the checkout as it is."""
         await self.feed(Paused(why, detail, await self.parts.git.look()))
 
     async def suspend(self, reason: str) -> None:
-        """Let nothing go on by itself; a run that is another's by now is let go."""
+        """Let nothing go on by itself."""
         if not self.closed:
-            try:
-                await self.feed(Suspended(reason))
-            except RunLost as error:
-                self.lost(error)
+            await self.feed(Suspended(reason))
+
+    async def fault(self, detail: str) -> None:
+        """Pause after an error of our own; where even that fails, let go of the run as it stands in the database."""
+        try:
+            await self.pause("error", detail)
+        except RunLost as error:
+            self.lost(error)
+        except LogError:
+            raise  # the log cannot be written: that stops the agent
+        except Exception:  # what failed may be what pausing needs too
+            self._let_go(f"{detail}. The run is let go of; /run resume takes it up again.")
 
     def lost(self, error: RunLost) -> None:
         """Let go of a run that another process took up."""
+        self._let_go(str(error))
+
+    def _let_go(self, why: str) -> None:
         self._generation = 0
-        self.agent.emit(Said(str(error)))
+        self.agent.emit(Said(why))
         self.tell()
 
 

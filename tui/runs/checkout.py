@@ -71,6 +71,12 @@ class Git(msgspec.Struct, frozen=True):
         )
 
     def _tree(self) -> str:
+        try:
+            return self._written_tree()
+        except OSError:  # no room for an index: as if there were no git
+            return ""
+
+    def _written_tree(self) -> str:
         with tempfile.TemporaryDirectory(prefix="clew-") as folder:
             index = str(Path(folder) / "index")
             own = self.cwd / self._git("rev-parse", "--git-path", "index").strip()

@@ -7,7 +7,8 @@ It decides nothing itself.
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Awaitable, Callable
+from typing import TypeVar, cast
 
 import anyio
 
@@ -28,6 +29,7 @@ from tui.tools.base import ToolError
 
 __all__ = ["RunDriver"]
 
+_Any = TypeVar("_Any")
 _FAILED = ("error", "context-full", "needs-person")
 """Exchanges that end so would only fail the same way again."""
 
@@ -102,7 +104,7 @@ class RunDriver:
         self.book.closed = True
 
     async def _suspend(self, reason: str) -> None:
-        await self.book.suspend(reason)
+        await self._guarded(lambda: self.book.suspend(reason))
         self._verifier.void()
 
     async def ready(self, evidence: str, /) -> str:
@@ -112,21 +114,35 @@ class RunDriver:
         return "Noted. End your answer now: the program runs the checks and says what follows."
 
     def before_request(self) -> Settled | None:
-        """End the exchange where a bound is reached."""
-        return self._meter.bound()
+        """End the exchange where a bound is reached, or cannot be judged."""
+        try:
+            return self._meter.bound()
+        except Exception as error:  # a bound that fails is no permission to go on
+            return Settled("bound", _met(error))
 
     async def settled(self, settled: Settled) -> None:
         """Count what an exchange of the run was, pause where it failed, and schedule the next dispatch."""
-        if not self.book.armed:
-            return
+        if self.book.armed:
+            await self._guarded(lambda: self._settled(settled))
+            self._scheduled = self.book.token
+
+    async def _settled(self, settled: Settled) -> None:
+        ours = self._meter.ours
+        await self._meter.worked(settled)
+        if ours and settled.reason in _FAILED:
+            await self.book.pause("exchange", f"The exchange ended: {settled.detail or settled.reason}")
+
+    async def _guarded(self, work: Callable[[], Awaitable[_Any]]) -> _Any | None:
+        """Do a piece of work; what fails in it pauses the run, is told once and goes no further. None: it failed."""
         try:
-            ours = self._meter.ours
-            await self._meter.worked(settled)
-            if ours and settled.reason in _FAILED:
-                await self.book.pause("exchange", f"The exchange ended: {settled.detail or settled.reason}")
+            return await work()
         except RunLost as error:
             self.book.lost(error)
-        self._scheduled = self.book.token
+        except LogError:
+            raise  # the log cannot be written: that stops the agent
+        except Exception as error:  # whatever it is, the run pauses and the session goes on
+            await self.book.fault(_met(error))
+        return None
 
     # --- the dispatch
 
@@ -135,15 +151,7 @@ class RunDriver:
         token, self._scheduled = self._scheduled, None
         if token is None or not self.book.armed:
             return False
-        try:
-            return await self._dispatch(token)
-        except RunLost as error:
-            self.book.lost(error)
-        except LogError:
-            raise  # the log cannot be written: that stops the agent
-        except Exception as error:  # whatever it is, the run pauses and the session goes on
-            await self.book.pause("error", f"The run met an error: {type(error).__name__}: {error}")
-        return False
+        return await self._guarded(lambda: self._dispatch(token)) or False
 
     async def _dispatch(self, token: int) -> bool:
         while not await self._handoff_failed():
@@ -210,3 +218,7 @@ class RunDriver:
         self._meter.begin(tree)
         message = UserMessage((Text(clean(item_message(run.plan, act.item, run.state.items[act.item]))),))
         return await self.book.feed(Claimed(act.item, tree), Prompt(message, "dispatch"))
+
+
+def _met(error: Exception) -> str:
+    return f"The run met an error: {type(error).__name__}: {error}"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from tui.log.entries import Prompt
 from tui.runs.plan import Plan
 from tui.runs.preconditions import shown_command
 from tui.runs.state import ItemState
 
-__all__ = ["TITLE", "item_message", "plan_words"]
+__all__ = ["TITLE", "gives_item", "item_message", "plan_words"]
 
 TITLE = "RUN ITEM"
 _PROTOCOL = """\
@@ -32,6 +33,12 @@ def item_message(plan: Plan, index: int, item: ItemState) -> str:
         _PROTOCOL,
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def gives_item(body: object, plan: Plan, index: int) -> bool:
+    """Whether an entry is the message that gave the item of this index."""
+    begins = f"{TITLE} {index + 1} of {len(plan.items)} ({plan.title})"
+    return isinstance(body, Prompt) and body.origin == "dispatch" and body.message.authored.startswith(begins)
 
 
 def _checks(checks: tuple[tuple[str, ...], ...]) -> str:

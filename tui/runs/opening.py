@@ -32,7 +32,9 @@ async def look_before_start(driver: RunDriver, plan: Plan) -> Found:
     run = driver.book.open
     other = f"A run of this session is not over: {run.plan.title}. /run resume or /run stop it first." if run else ""
     checkout = await driver.book.parts.git.look()
-    return _found(Facts(plan, other, checkout, approved=_approved(driver, plan)))
+    info = driver.agent.model_info
+    unpriced = "" if info.priced else info.id
+    return _found(Facts(plan, other, checkout, approved=_approved(driver, plan), unpriced=unpriced))
 
 
 async def look_before_resume(driver: RunDriver) -> Found:

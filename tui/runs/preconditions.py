@@ -17,7 +17,7 @@ __all__ = ["Facts", "Question", "commands_of", "problems", "questions", "shown_c
 _SHELL = re.compile(r"[|&;<>$`*\n\r\0]|^~")
 """What only a shell would give a meaning: in a list of words it is a mistake."""
 
-Asked: TypeAlias = Literal["checks", "dirty", "plan", "checkout"]
+Asked: TypeAlias = Literal["checks", "cost", "dirty", "plan", "checkout"]
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -43,6 +43,8 @@ class Facts(msgspec.Struct, frozen=True):
     """sha256 of the copy the run works through."""
     approved: frozenset[tuple[str, ...]] = frozenset()
     """Checks the person has allowed by a rule or for everything."""
+    unpriced: str = ""
+    """The model whose price is not known; empty where it is."""
 
 
 def shown_command(words: tuple[str, ...]) -> str:
@@ -79,7 +81,7 @@ def _faults(check: tuple[str, ...]) -> list[str]:
 
 def questions(facts: Facts) -> tuple[Question, ...]:
     """Return what a person is asked before the run begins or goes on, in order."""
-    asked = [_checks(facts), _dirty(facts), _plan_changed(facts), _checkout_changed(facts)]
+    asked = [_checks(facts), _cost(facts), _dirty(facts), _plan_changed(facts), _checkout_changed(facts)]
     return tuple(question for question in asked if question is not None)
 
 
@@ -92,6 +94,17 @@ def _checks(facts: Facts) -> Question | None:
 
 def _rows(checks: list[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(shown_command(check) for check in checks)
+
+
+def _cost(facts: Facts) -> Question | None:
+    bound = facts.plan.bounds.max_cost
+    if not bound or not facts.unpriced or facts.before is not None:
+        return None
+    return Question(
+        "cost",
+        f"The plan is bounded by ${bound:.2f}, and the price of {plain_line(facts.unpriced, 80)} is not known: it "
+        "counts as nothing, so that bound will not stop the run. Begin all the same?",
+    )
 
 
 def _dirty(facts: Facts) -> Question | None:

@@ -4,16 +4,47 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, assert_never
 
 from tui.agent.events import RunShown
 from tui.messages import Json
 from tui.runs.machine import needs_review, waits_for
 from tui.runs.plan import Plan
 from tui.runs.preconditions import shown_command
-from tui.runs.state import CheckRun, ItemState, RunState
+from tui.runs.state import (
+    Answered,
+    Checked,
+    CheckRun,
+    Claimed,
+    Completed,
+    Event,
+    ItemState,
+    Paused,
+    Ready,
+    Resumed,
+    Reviewed,
+    RunState,
+    Started,
+    Step,
+    Stopped,
+    Suspended,
+    Worked,
+    outcome,
+)
 
-__all__ = ["MARKS", "evidence_lines", "minutes", "report", "shown", "status_json", "status_text", "status_word"]
+__all__ = [
+    "MARKS",
+    "event_line",
+    "evidence_lines",
+    "figures",
+    "item_lines",
+    "minutes",
+    "report",
+    "shown",
+    "status_json",
+    "status_text",
+    "status_word",
+]
 
 MARKS = {"pending": " ", "working": ">", "verifying": "?", "accepted": "x", "blocked": "!", "skipped": "-"}
 Level = Literal["normal", "good", "warning", "error"]
@@ -51,8 +82,17 @@ def _level(word: str) -> Level:
             return "warning"
 
 
-def shown(plan: Plan, state: RunState, *, armed: bool) -> RunShown:
-    """Return what the strip shows."""
+_HINTS = {
+    "bound": "/run resume",
+    "paused": "/run resume",
+    "waits": "/run resume",
+    "blocked": "/run retry or skip",
+    "waits for review": "/run accept, revise or skip",
+}
+
+
+def shown(plan: Plan, state: RunState, *, armed: bool, priced: bool = True) -> RunShown:
+    """Return what the strip shows. `priced`: the price of the model is known."""
     item, word = state.item, status_word(plan, state, armed=armed)
     return RunShown(
         title=plan.title,
@@ -67,15 +107,17 @@ def shown(plan: Plan, state: RunState, *, armed: bool) -> RunShown:
         max_minutes=plan.bounds.max_minutes,
         cost=state.cost,
         max_cost=plan.bounds.max_cost,
+        priced=priced,
         handoffs=state.handoffs,
         level=_level(word),
+        hint=_HINTS.get(word, ""),
     )
 
 
 def status_text(plan: Plan, state: RunState, *, armed: bool = True, owner: str = "") -> str:
     """Return where a run stands, for a terminal or a page."""
     word = status_word(plan, state, armed=armed)
-    lines = [f"{plan.title}: {state.done}/{len(plan.items)} done, {word}", _figures(state)]
+    lines = [f"{plan.title}: {state.done}/{len(plan.items)} done, {word}", figures(plan, state)]
     lines += [state.detail] if state.detail else []
     lines += [state.suspended] if state.suspended else []
     lines += [waits_for(plan, state)] if waits_for(plan, state) else []
@@ -83,9 +125,13 @@ def status_text(plan: Plan, state: RunState, *, armed: bool = True, owner: str =
     return "\n".join([*lines, "", *_rows(plan, state)])
 
 
-def _figures(state: RunState) -> str:
+def figures(plan: Plan, state: RunState) -> str:
+    """Return what a run has used, against its bounds where it has any."""
+    bounds = plan.bounds
+    time = f"{minutes(state.active_ms)} active" + (f" of {bounds.max_minutes:g}m" if bounds.max_minutes else "")
+    cost = f"${state.cost:.2f}" + (f" of ${bounds.max_cost:.2f}" if bounds.max_cost else "")
     attempts = _count(sum(item.attempts for item in state.items), "verification")
-    return f"{minutes(state.active_ms)} active, ${state.cost:.2f}, {attempts}, {_count(state.handoffs, 'handoff')}"
+    return f"{time}, {cost}, {attempts}, {_count(state.handoffs, 'handoff')}"
 
 
 def _count(number: int, one: str) -> str:
@@ -100,12 +146,61 @@ def _rows(plan: Plan, state: RunState) -> Iterator[str]:
 
 def report(plan: Plan, state: RunState) -> str:
     """Return the final report: items, attempts, time, cost, handoffs; everything skipped is called out."""
-    lines = [*_rows(plan, state), "", _figures(state)]
+    lines = [*_rows(plan, state), "", figures(plan, state)]
     skipped = [number for number, item in enumerate(state.items, 1) if item.status == "skipped"]
     open_ = [number for number, item in enumerate(state.items, 1) if item.status not in ("accepted", "skipped")]
     lines += [f"SKIPPED, not done: item {number}. {plan.items[number - 1].title}" for number in skipped]
     lines += [f"not reached: item {number}. {plan.items[number - 1].title}" for number in open_]
     return "\n".join(lines)
+
+
+def item_lines(plan: Plan, state: RunState, index: int) -> list[str]:
+    """Return all there is to say of an item: its words, what it waits for, what was said and shown of it."""
+    planned, item = plan.items[index], state.items[index]
+    spent = f"{minutes(item.active_ms)}, ${item.cost:.2f}, {_count(item.turns, 'turn')}"
+    lines = [*planned.text.splitlines(), "", f"{item.status}: {_count(item.attempts, 'attempt')}, {spent}"]
+    lines += [f"check: $ {shown_command(check)}" for check in planned.checks] or ["no checks: a person reviews it"]
+    lines += ["", f"Question: {item.question}"] if item.question else []
+    lines += ["", "You said", *_indented(item.word)] if item.word else []
+    lines += ["", "The agent says", *_indented(item.said)] if item.said else []
+    lines += ["", "The newest checks", *(f"  {line}" for line in evidence_lines(item))] if item.evidence else []
+    reasons = item.trouble if item.checked or not item.evidence or item.evidence[-1].verdict == "pass" else ""
+    lines += ["", "Why it goes back", *_indented(reasons)] if reasons else []
+    return lines
+
+
+def _indented(text: str) -> list[str]:
+    return [f"  {line}" for line in text.splitlines()]
+
+
+def event_line(at: int, taken: Step) -> str:
+    """Return one thing that happened to a run. `at`: milliseconds since 1970, UTC."""
+    event = taken.event
+    when = dt.datetime.fromtimestamp(at / 1_000, dt.UTC).strftime("%H:%M:%S")
+    return " ".join((when, type(event).__name__.lower(), *_words_of(event))).rstrip()
+
+
+def _words_of(event: Event) -> tuple[str, ...]:
+    """Return what an event says beside its name."""
+    match event:
+        case Claimed(item=item):
+            return (f"item {item + 1}",)
+        case Ready(evidence=text) | Suspended(reason=text):
+            return (text,)
+        case Worked(turns=turns, cost=cost, progress=progress):
+            return (f"{_count(turns, 'turn')}, ${cost:.2f}{'' if progress else ', no file changed'}",)
+        case Checked(runs=runs):
+            return (outcome(runs), *(f"$ {shown_command(run.command)}" for run in runs[-1:]))
+        case Reviewed(by=by, accept=accept, text=text):
+            return (f"by {'you' if by == 'human' else 'the reviewer'}:", "accept" if accept else "revise", text)
+        case Answered(answer=answer, text=text):
+            return (answer, text)
+        case Paused(why=why, detail=text):
+            return (f"({why})", text)
+        case Started() | Resumed() | Completed() | Stopped():
+            return ()
+        case _:
+            assert_never(event)
 
 
 def evidence_lines(item: ItemState) -> Iterator[str]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
+
 import msgspec
 
-from tui.log import RunRow, RunWrite
+from tui.log import RunEventRow, RunRow, RunWrite
 from tui.runs.machine import begin, step
 from tui.runs.plan import Plan, decode_plan, encode_plan, plan_hash
 from tui.runs.state import RunState, Step
 
-__all__ = ["RunUnreadable", "StoredRun", "first_write", "next_write", "read_run", "replay"]
+__all__ = ["RunUnreadable", "StoredRun", "first_write", "next_write", "read_events", "read_run", "replay"]
 
 
 class RunUnreadable(Exception):
@@ -52,6 +55,15 @@ def next_write(run: str, generation: int, state: RunState, taken: Step) -> RunWr
     """Return the transition that led to `state`."""
     event, raw = msgspec.json.encode(taken), msgspec.json.encode(state)
     return RunWrite(run, generation, state.seq, event, raw, state.status)
+
+
+def read_events(rows: Sequence[RunEventRow]) -> tuple[tuple[int, Step], ...]:
+    """Return what happened, with when (milliseconds since 1970, UTC); what cannot be read is left out."""
+    found: list[tuple[int, Step]] = []
+    for row in rows:
+        with suppress(msgspec.MsgspecError):
+            found.append((row.time, msgspec.json.decode(row.event, type=Step)))
+    return tuple(found)
 
 
 def replay(plan: Plan, events: list[bytes]) -> RunState:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from textual.binding import Binding, BindingType
 
+from tui.screens.board import BOARD_BINDINGS
 from tui.screens.filter_page import FILTER_BINDINGS
 from tui.screens.main import SCREEN_BINDINGS
 from tui.screens.pages import EDIT_BINDINGS, PICK_BINDINGS, TEXT_BINDINGS
@@ -27,6 +28,7 @@ GROUPS: tuple[tuple[str, Sequence[BindingType]], ...] = (
     ("Lists to type into", FILTER_BINDINGS),
     ("Lists", PICK_BINDINGS),
     ("Pages", TEXT_BINDINGS),
+    ("The board of a run", BOARD_BINDINGS),
     ("Texts to change", EDIT_BINDINGS),
 )
 _TOGETHER: tuple[tuple[str, ...], ...] = (
@@ -36,6 +38,7 @@ _TOGETHER: tuple[tuple[str, ...], ...] = (
     ("Lists to type into",),
     ("Lists",),
     ("Pages",),
+    ("The board of a run",),
     ("Texts to change",),
 )
 """Groups whose keys work at the same time."""

@@ -18,12 +18,13 @@ from tui.screens.main import MainScreen
 from tui.screens.model_pick import choose_model, use_named
 from tui.screens.pages import EditPage, PickPage, TextPage
 from tui.screens.paging import Pages
-from tui.screens.running import run_work
+from tui.screens.running import Work, run_work
 from tui.screens.tree_page import Asked, TreePage
 from tui.widgets.sanitise import one_line
 
 if TYPE_CHECKING:
     from tui.agent.agent import Agent, Mode
+    from tui.screens.board import BoardPage, Wanted
 
 __all__ = ["Powers", "run_command"]
 
@@ -58,6 +59,8 @@ class Powers(msgspec.Struct, frozen=True):
     """Open a list to type into; the callback gets what was picked."""
     edit: Callable[[EditPage, Callable[[str | None], None]], None]
     """Open a text to be changed; the callback gets it, or None where it stays as it was."""
+    board: Callable[[BoardPage, Callable[[Wanted | None], None]], None]
+    """Open the board of a run; the callback gets what is wanted."""
     tree: Callable[[TreePage, Callable[[Asked | None], None]], None]
     """Open a tree; the callback gets what is wanted of a place."""
     switch: Callable[[str, str], None]
@@ -82,7 +85,7 @@ def run_command(screen: MainScreen, command: Typed, powers: Powers) -> None:
         case "quit":
             screen.post_message(MainScreen.QuitAsked())
         case ("goal" | "run") as name:
-            run_work(screen, name, command.rest, Pages(powers.read, powers.pick, powers.edit))
+            run_work(screen, name, command.rest, Work(Pages(powers.read, powers.pick, powers.edit), powers.board))
         case ("fork" | "label" | "rewind" | "tree") as name:
             pages = Pages(powers.read, powers.pick, powers.edit)
             run_branch_command(screen, name, command.rest, Branches(pages, powers.tree, powers.switch))

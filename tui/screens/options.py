@@ -15,8 +15,19 @@ from tui.settings import NotifyWord
 
 if TYPE_CHECKING:
     from tui.agent.session import SessionOptions
+    from tui.runs.plan import Plan
 
-__all__ = ["AppOptions", "Elsewhere"]
+__all__ = ["AppOptions", "Elsewhere", "PlanGiven"]
+
+
+class PlanGiven(msgspec.Struct, frozen=True):
+    """A plan to work through at once: to begin with, or to go on with where its run is not over."""
+
+    plan: Plan
+    source: str
+    """Its file."""
+    yes: bool = False
+    """The questions beside the approval of the checks are answered with yes."""
 
 
 class Elsewhere(msgspec.Struct, frozen=True):
@@ -34,6 +45,8 @@ class AppOptions(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     prompt: str | None = None
     """Sent at once."""
+    plan: PlanGiven | None = None
+    """Begun at once."""
     pick: bool = False
     """Show the list of sessions at once."""
     attachments: tuple[Attachment, ...] = ()

@@ -24,11 +24,18 @@ TEXT_BINDINGS: list[BindingType] = [
     Binding("pageup", "scroll(-15)", "Page up", show=False, id="page.page_up"),
     Binding("pagedown,space", "scroll(15)", "Page down", show=False, id="page.page_down"),
 ]
-PICK_BINDINGS: list[BindingType] = [Binding("escape,q,ctrl+c", "leave", "Back", show=False, id="pick.back")]
+PICK_BINDINGS: list[BindingType] = [
+    Binding("escape,q,ctrl+c", "leave", "Back", show=False, id="pick.back"),
+    Binding("pageup", "page(-8)", "What is below the choices, up", show=False, id="pick.page_up", priority=True),
+    Binding("pagedown", "page(8)", "What is below the choices, down", show=False, id="pick.page_down", priority=True),
+]
 EDIT_BINDINGS: list[BindingType] = [
     Binding("ctrl+s", "keep", "Keep the changes", show=False, id="edit.keep", priority=True),
     Binding("escape,ctrl+c", "leave", "Back", show=False, id="edit.back", priority=True),
 ]
+
+_FEW = 8
+"""Choices that are all in view."""
 
 PAGE_CSS = """
 {name} {{ align: center middle; background: $clew-background 80%; }}
@@ -111,6 +118,13 @@ class PickPage(ModalScreen[str | None]):
         self._below.update(Content(below))
         self._below.set_class(bool(below), "-told")
 
+    def action_page(self, rows: int) -> None:
+        """Scroll what is below a few choices; a long list has its own pages."""
+        if len(self._rows) > _FEW:
+            (self._list.action_page_down if rows > 0 else self._list.action_page_up)()
+        else:
+            self.query_one(VerticalScroll).scroll_relative(y=rows, animate=False)
+
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """One is picked."""
         self.dismiss(self._rows[event.option_index][0])
@@ -123,7 +137,7 @@ class PickPage(ModalScreen[str | None]):
 class EditPage(ModalScreen[str | None]):
     """A text to change; returns it, or None where it was left or is as it was, whatever its line ends are.
 
-    `below` is shown under it and stays as it is.
+    `below` is shown under it and stays as it is. `keeps_same`: a text that was left as it is counts too.
     """
 
     DEFAULT_CSS = PAGE_CSS.format(name="EditPage") + (
@@ -132,8 +146,9 @@ class EditPage(ModalScreen[str | None]):
     )
     BINDINGS: ClassVar[list[BindingType]] = EDIT_BINDINGS
 
-    def __init__(self, title: str, text: str, below: Content | None = None) -> None:
+    def __init__(self, title: str, text: str, below: Content | None = None, *, keeps_same: bool = False) -> None:
         super().__init__()
+        self._keeps_same = keeps_same
         self._title = title
         self._below = below
         self._area = TextArea(text, soft_wrap=True, show_line_numbers=False, compact=True)
@@ -153,7 +168,7 @@ class EditPage(ModalScreen[str | None]):
 
     def action_keep(self) -> None:
         """Return the text."""
-        self.dismiss(self._area.text if self._area.text != self._before else None)
+        self.dismiss(self._area.text if self._keeps_same or self._area.text != self._before else None)
 
     def action_leave(self) -> None:
         """Change nothing."""

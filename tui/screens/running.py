@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, assert_never
 
+import msgspec
 from textual.content import Content
 
 from tui.screens.main import MainScreen
-from tui.screens.pages import PickPage, TextPage
+from tui.screens.options import PlanGiven
+from tui.screens.pages import EditPage, PickPage
 from tui.screens.paging import Pages
 from tui.widgets.sanitise import one_line
 
@@ -20,26 +22,32 @@ if TYPE_CHECKING:
     from tui.runs.opening import Found
     from tui.runs.plan import Plan
     from tui.runs.state import Answered, Reviewed
+    from tui.screens.board import Board, BoardPage, Wanted
 
-__all__ = ["run_of", "run_work"]
+__all__ = ["Work", "begin_given", "run_of", "run_work"]
 
 _WORDS = "start PLAN, resume, pause, stop, verify, retry [TEXT], skip, accept or revise TEXT; alone: the board"
+Picker = Callable[[PickPage, Callable[[str | None], None]], None]
+
+
+class Work(msgspec.Struct, frozen=True):
+    """How the pages of runs are opened."""
+
+    pages: Pages
+    board: Callable[[BoardPage, Callable[[Wanted | None], None]], None]
 
 
 def run_of(agent: Agent) -> RunShown | None:
     """Return the session's run in figures, for its strip."""
     from tui.runs.attach import driver_of
-    from tui.runs.report import shown
 
     driver = driver_of(agent)
-    run = driver.book.run if driver is not None else None
-    if driver is None or run is None:
-        return None
-    return shown(run.plan, run.state, armed=driver.book.armed)
+    return driver.book.shown if driver is not None else None
 
 
-def run_work(screen: MainScreen, name: Literal["goal", "run"], rest: str, pages: Pages) -> None:
+def run_work(screen: MainScreen, name: Literal["goal", "run"], rest: str, work: Work) -> None:
     """Run `/goal …` or `/run …`."""
+    pick = work.pages.pick
     if name == "goal":
         _goal(screen, rest)
         return
@@ -47,19 +55,19 @@ def run_work(screen: MainScreen, name: Literal["goal", "run"], rest: str, pages:
     more = more.strip()
     match word:
         case "":
-            _do(screen, lambda driver: _board(driver, pages))
+            _do(screen, lambda driver: _board(screen, driver, work))
         case "status":
             _do(screen, _status)
         case "start":
-            _do(screen, lambda driver: _start(screen, driver, more, pages))
+            _do(screen, lambda driver: _start(screen, driver, more, pick))
         case "resume" | "verify":
-            _do(screen, lambda driver: _resume(screen, driver, pages))
+            _do(screen, lambda driver: _resume(screen, driver, pick))
         case "pause":
             _do(screen, _pause)
         case "stop":
             _do(screen, _stop)
         case "retry" | "skip" | "accept" | "revise":
-            _do(screen, lambda driver: _answer(driver, word, more))
+            _do(screen, lambda driver: _answer(screen, driver, _event(word, more), pick))
         case _:
             screen.note(f"/run takes {_WORDS}")
 
@@ -110,33 +118,106 @@ def _none(driver: RunDriver) -> str:
     return driver.book.trouble or "There is no run here; /run start PLAN begins one"
 
 
-async def _board(driver: RunDriver, pages: Pages) -> str:
+async def _board(screen: MainScreen, driver: RunDriver, work: Work) -> str:
+    from tui.runs.stored import read_events
+    from tui.screens.board import BoardPage
+
     run = driver.book.run
     if run is None:
         return _none(driver)
-    lines = tuple(_board_lines(driver))
-    pages.read(TextPage(f"Run: {one_line(run.plan.title, 80)}", lambda _width: Content("\n".join(lines))))
+    happened = read_events(await driver.agent.journal.log.runs.events(run.id))
+
+    def wanted(found: Wanted | None) -> None:
+        if found is not None:
+            _wish(screen, found, work.pages)
+
+    work.board(BoardPage(lambda: _look(driver), happened), wanted)
     return ""
 
 
-def _board_lines(driver: RunDriver) -> Iterator[str]:
-    """Yield state, items with their evidence, and what can be done."""
-    from tui.runs.report import evidence_lines, status_text
+def _look(driver: RunDriver) -> Board:
+    """Return how the run stands now."""
+    from tui.runs.machine import waits_for
+    from tui.screens.board import Board
 
     run = driver.book.run
     assert run is not None
-    for line in status_text(run.plan, run.state, armed=driver.book.armed).split("\n"):
-        yield one_line(line, 300)
-    for number, item in enumerate(run.state.items, 1):
-        if item.evidence:
-            yield ""
-            yield f"Item {number}, its newest checks"
-            yield from (f"  {one_line(line, 300)}" for line in evidence_lines(item))
-    yield ""
-    yield f"/run {_WORDS}"
+    return Board(run.plan, run.state, driver.book.armed, waits_for(run.plan, run.state))
 
 
-async def _start(screen: MainScreen, driver: RunDriver, path: str, pages: Pages) -> str:
+def _wish(screen: MainScreen, wanted: Wanted, pages: Pages) -> None:
+    """Do what was asked for on the board; what cannot be taken back is asked about, what takes words gets them."""
+    match wanted.wish:
+        case "show":
+            _do(screen, lambda driver: show_item(screen, driver, wanted.item))
+        case "resume":
+            _do(screen, lambda driver: _resume(screen, driver, pages.pick))
+        case "pause":
+            _do(screen, _pause)
+        case "stop":
+            rows = (("no", Content("No, it goes on")), ("yes", Content("Yes, stop it for good")))
+            pages.pick(PickPage("Stop the run? It cannot be resumed then", rows), lambda key: _stopped(screen, key))
+        case "retry" | "skip" | "accept" | "revise":
+            _do(screen, lambda driver: _say(screen, driver, wanted, pages))
+        case _:
+            assert_never(wanted.wish)
+
+
+def _stopped(screen: MainScreen, key: str | None) -> None:
+    if key == "yes":
+        _do(screen, _stop)
+
+
+async def _say(screen: MainScreen, driver: RunDriver, wanted: Wanted, pages: Pages) -> str:
+    """Ask for the words of an answer to the marked item, or whether it is meant, where the item waits for one."""
+    from tui.runs.machine import waits_for
+
+    run, number, word = driver.book.open, wanted.item + 1, wanted.wish
+    if run is None or wanted.item != run.state.at or not waits_for(run.plan, run.state):
+        return f"Item {number} waits for no answer"
+
+    def answer(text: str) -> None:
+        _do(screen, lambda driver: _answer(screen, driver, _event(word, text), pages.pick))
+
+    def skipped(key: str | None) -> None:
+        if key == "yes":
+            answer("")
+
+    match word:
+        case "accept":
+            answer("")
+        case "skip":
+            rows = (("no", Content("No")), ("yes", Content("Yes, skip it: the report calls it out")))
+            pages.pick(PickPage(f"Skip item {number}, undone?", rows), skipped)
+        case "retry" if not run.state.items[wanted.item].question:
+            return f"Item {number} waits for a review, not for a retry"
+        case _:
+            title = f"What the agent is told about item {number}{' (may be empty)' if word == 'retry' else ''}"
+            pages.edit(EditPage(title, "", keeps_same=True), lambda text: None if text is None else answer(text))
+    return ""
+
+
+async def show_item(screen: MainScreen, driver: RunDriver, index: int) -> str:
+    """Mark the newest message that gave an item to the agent, reading older pages as far back as it is."""
+    from tui.runs.message import gives_item
+
+    run, feed = driver.book.run, screen.feed
+    if run is None:
+        return _none(driver)
+    before = driver.agent.journal.log.depth + 1
+    while entries := await driver.agent.history_page(before):
+        given = [entry for entry in entries if gives_item(entry.body, run.plan, index)]
+        if given:
+            while feed.oldest > given[-1].depth:
+                await feed.show_older(driver.agent)
+            screen.reading.browse()
+            screen.call_after_refresh(feed.transcript.go_to, given[-1].id)
+            return ""
+        before = entries[0].depth
+    return f"Item {index + 1} has not been given to the agent in this conversation"
+
+
+async def _start(screen: MainScreen, driver: RunDriver, path: str, pick: Picker) -> str:
     from tui.runs.opening import look_before_start
     from tui.runs.plan import PlanError, read_plan
 
@@ -154,13 +235,31 @@ async def _start(screen: MainScreen, driver: RunDriver, path: str, pages: Pages)
 
         return await begin_run(driver, found, str(source))
 
-    return await _with_answers(screen, driver, found, begin, pages)
+    return await _with_answers(screen, driver, found, begin, pick)
 
 
-async def _resume(screen: MainScreen, driver: RunDriver, pages: Pages) -> str:
+async def _resume(screen: MainScreen, driver: RunDriver, pick: Picker) -> str:
     from tui.runs.opening import look_before_resume, resume_run
 
-    return await _with_answers(screen, driver, await look_before_resume(driver), resume_run, pages)
+    return await _with_answers(screen, driver, await look_before_resume(driver), resume_run, pick)
+
+
+def begin_given(screen: MainScreen, given: PlanGiven, pick: Picker) -> None:
+    """Begin the plan of the command line, or go on with its run where that is not over."""
+
+    async def begin(driver: RunDriver) -> str:
+        from tui.runs.opening import begin_run, look_before_resume, look_before_start, resume_run
+
+        async def anew(driver: RunDriver) -> str:
+            return await begin_run(driver, found, given.source)
+
+        resumes = driver.book.open is not None or bool(driver.book.trouble)
+        found = await (look_before_resume(driver) if resumes else look_before_start(driver, given.plan))
+        asked = tuple(question for question in found.questions if question.about == "checks" or not given.yes)
+        found = msgspec.structs.replace(found, questions=asked)
+        return await _with_answers(screen, driver, found, resume_run if resumes else anew, pick)
+
+    _do(screen, begin)
 
 
 async def _with_answers(
@@ -168,7 +267,7 @@ async def _with_answers(
     driver: RunDriver,
     found: Found,
     then: Callable[[RunDriver], Awaitable[str]],
-    pages: Pages,
+    pick: Picker,
 ) -> str:
     """Say what stands in the way, else ask what a person must say yes to, all on one page, then go on."""
     if found.problems:
@@ -183,7 +282,7 @@ async def _with_answers(
 
     choices = (("no", Content("Not now")), ("yes", Content("Yes, begin")))
     below = "\n".join(one_line(row, 300) for row in rows)
-    pages.pick(PickPage("Before the run goes on", choices, below=below), answered)
+    pick(PickPage("Before the run goes on", choices, below=below), answered)
     return ""
 
 
@@ -201,12 +300,26 @@ async def _stop(driver: RunDriver) -> str:
     return "The run is stopped for good; what the agent does now it does to its end"
 
 
-async def _answer(driver: RunDriver, word: str, text: str) -> str:
-    event = _event(word, text)
+async def _answer(screen: MainScreen, driver: RunDriver, event: Answered | Reviewed | None, pick: Picker) -> str:
+    """Give an answer to the item that waits; one of a run that another process left takes it up first."""
     if event is None:
         return "/run revise TEXT: say what is wrong"
-    done = await driver.answer(event)
-    return "" if done else "No item waits for that answer"
+
+    async def then(driver: RunDriver) -> str:
+        from tui.runs.opening import resume_run
+
+        return await resume_run(driver) or await give(driver)
+
+    async def give(driver: RunDriver) -> str:
+        return "" if await driver.answer(event) else "No item waits for that answer"
+
+    if driver.book.open is None:
+        return _none(driver)
+    if driver.book.armed:
+        return await give(driver)
+    from tui.runs.opening import look_before_resume
+
+    return await _with_answers(screen, driver, await look_before_resume(driver), then, pick)
 
 
 def _event(word: str, text: str) -> Answered | Reviewed | None:

@@ -16,11 +16,14 @@ __all__ = ["RunStrip", "run_content"]
 _LEVELS = {"normal": "$clew-accent", "good": "$clew-ok", "warning": "$clew-warning", "error": "$clew-hard"}
 _LEAST_ITEM = 8
 """Cells below which the item's words say nothing: then they are left out."""
+_LEAST_HINT = 76
+"""Cells of a row in which there is room for what can be typed."""
 
 
 def run_content(run: RunShown, width: int, active_ms: int, glyphs: Glyphs = UNICODE) -> Content:
-    """Return the row, at most `width` cells: state and figures are kept, title and item give way."""
-    state = Content.assemble((f" {run.status}", f"bold {_LEVELS[run.level]}"))
+    """Return the row, at most `width` cells: state and figures are kept, title, item and hint give way."""
+    hint = f": {run.hint}" if run.hint and width >= _LEAST_HINT else ""
+    state = Content.assemble((f" {run.status}", f"bold {_LEVELS[run.level]}"), (hint, _LEVELS[run.level]))
     facts = Content("").join(
         Content.assemble((f" {glyphs.dot} {word}", "$clew-dim")) for word in _facts(run, active_ms)
     )
@@ -45,10 +48,11 @@ def _cut(text: str, width: int, style: str, glyphs: Glyphs) -> Content:
 def _facts(run: RunShown, active_ms: int) -> list[str]:
     seconds = active_ms // 1_000
     active = f"{seconds // 60}m{seconds % 60:02}s"
-    facts = [f"{run.attempts} failed"] if run.attempts else []
+    facts = [f"{run.attempts} attempt{'' if run.attempts == 1 else 's'}"] if run.attempts else []
     facts.append(f"{active} of {run.max_minutes:g}m" if run.max_minutes else active)
     if run.cost or run.max_cost:
-        facts.append(f"${run.cost:.2f} of ${run.max_cost:.2f}" if run.max_cost else f"${run.cost:.2f}")
+        spent = f"${run.cost:.2f}{'' if run.priced else ' +?'}"
+        facts.append(f"{spent} of ${run.max_cost:.2f}" if run.max_cost else spent)
     return facts
 
 

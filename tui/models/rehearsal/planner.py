@@ -18,6 +18,7 @@ from tui.models.rehearsal.evidence import Evidence, Found, Scope, scope_of
 from tui.models.rehearsal.handoff import Carried, carried_work, is_summary, must_hand_over, note_for, row_of, summary_of
 from tui.models.rehearsal.item import item_in, words_of_item
 from tui.models.rehearsal.prompt import Intent, Task, tasks_in
+from tui.models.rehearsal.review import verdict_on
 from tui.models.rehearsal.toolbox import Planned, Toolbox
 
 __all__ = ["Draft", "next_answer"]
@@ -66,6 +67,8 @@ def next_answer(request: Request) -> Draft:
     if is_summary(request):
         return Draft(text=summary_of(request))
     scope = scope_of(request.messages)
+    if Toolbox(request.tools).has("review") and scope.prompts:
+        return Draft(text="I look at what changed.", calls=(verdict_on(scope.prompts[0]),))
     carried = _carried(scope)
     handing_over = must_hand_over(request)
     progress = _replay(request, scope, _tasks(scope, carried), without_locked=handing_over)

@@ -79,6 +79,14 @@ class ReadingView(DocumentView):
         self._show(at)
         return True
 
+    def go_to(self, block_id: str) -> None:
+        """Mark this block and bring it into view, if it is there."""
+        at = self.document.index(block_id)
+        if at is not None:
+            self.following = False
+            self._mark = block_id
+            self._show(at)
+
     def _from(self, way: Step) -> int:
         """Return where stepping begins: at the mark, else at what is in view."""
         at = self.document.index(self._mark)
