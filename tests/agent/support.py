@@ -58,7 +58,12 @@ async def until(events: Subscription, wanted: Callable[[Any], bool]) -> Any:
 
 async def path_of(agent: Agent) -> list[Entry]:
     """Return the whole path of the session as the log has it."""
-    return await agent.history_page(1 << 30, 100_000)
+    found: list[Entry] = []
+    before = 1 << 30
+    while before > 0 and (page := await agent.history_page(before, 100_000)):
+        found[:0] = page
+        before = page[0].depth
+    return found
 
 
 def kinds(entries: list[Entry]) -> list[str]:

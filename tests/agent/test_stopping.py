@@ -23,7 +23,7 @@ from tui.agent.events import (
 )
 from tui.context.view import EFFECTS_UNKNOWN
 from tui.log.entries import Answer, Prompt, Queue, Result, Settled, ToolStarted
-from tui.messages import StopReason, Text, UserMessage
+from tui.messages import Attachment, StopReason, Text, UserMessage
 from tui.models.factory import ModelChoice, open_model
 
 pytestmark = pytest.mark.anyio
@@ -109,6 +109,35 @@ async def test_escape_returns_all_that_waits_and_the_next_prompt_is_alone(tmp_pa
         path = await path_of(agent)
     assert authored(bodies(path, Prompt)) == [("first", False), ("next", False)]
     assert bodies(path, Queue)[-1].items == ()
+
+
+PASTE = "line of a paste\n" * 400
+
+
+@pytest.mark.parametrize(
+    ("message", "back"),
+    [
+        (UserMessage((Text("see "), Attachment("paste 1", PASTE), Text(" there"))), f"see {PASTE} there"),
+        (UserMessage((Attachment("paste 1", PASTE),)), PASTE),
+        (UserMessage((Text("look at @notes.txt."),)), "look at @notes.txt."),
+        (UserMessage((Attachment("stdin", "piped"), Text("sum up"))), "pipedsum up"),
+    ],
+)
+async def test_what_was_pasted_comes_back_whole(tmp_path: Path, message: UserMessage, back: str) -> None:
+    given = options(tmp_path, None)
+    (given.cwd / "notes.txt").write_text("notes")
+    async with (
+        Provider(SILENT) as provider,
+        session(options(tmp_path, provider)) as (agent, events),
+    ):
+        await agent.send(words("first"))
+        await until(events, lambda event: isinstance(event, AnswerDelta))
+        await agent.send(message)
+        assert [item.text for item in agent.queue] == [back]
+        await agent.interrupt()
+        returned = await until(events, lambda event: isinstance(event, QueueReturned))
+        assert isinstance(returned, QueueReturned)
+        assert returned.texts == (back,)
 
 
 async def test_without_an_editor_what_waits_stays_in_the_log_and_nothing_goes_on(tmp_path: Path) -> None:

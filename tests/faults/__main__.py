@@ -1,4 +1,7 @@
-"""Try every place, or some: `python -m tests.faults [--sample N] [--seed TEXT] [--lanes N] [--only KIND:AT ...]`."""
+"""Try every place, or some: `python -m tests.faults [--sample N] [--seed TEXT] [--lanes N] [--only KIND:AT ...]`.
+
+With `--saving`: every place of making the summary for next time.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from typing import cast
 from tests.faults.matrix import LEAST, Trial, every, sample
 from tests.faults.orders import KINDS, Counts, Kind, Point
 from tests.faults.report import commit, try_all
+from tests.faults.saving import every_point
 
 
 def _trial(text: str) -> Trial:
@@ -29,6 +33,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
     parser.add_argument("--sample", type=int, default=0, help="so many, chosen by the seed, instead of all")
     parser.add_argument("--seed", default=commit(), help="the commit that is checked out, where none is given")
+    parser.add_argument("--saving", action="store_true", help="break the summary for next time instead, everywhere")
     parser.add_argument("--lanes", type=int, default=2, help="how many run at once")
     parser.add_argument("--kind", action="append", choices=KINDS, help="only these kinds")
     parser.add_argument("--only", action="append", type=_trial, help="only these, as a report names them")
@@ -38,6 +43,8 @@ def _arguments() -> argparse.Namespace:
 def main() -> int:
     """Print the report; the status is 1 where something was lost, or there are fewer places than there were."""
     given = _arguments()
+    if given.saving:
+        return 1 if every_point() else 0
 
     def choose(counts: Counts) -> Sequence[Trial]:
         if given.only:

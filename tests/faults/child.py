@@ -30,9 +30,12 @@ from tui.log import LogError, SessionLog, Store
 from tui.log.entries import Entry, Prompt
 from tui.messages import Text, UserMessage
 from tui.models.factory import ModelChoice
+from tui.settings import Settings
 
 __all__ = ["Ended", "Report"]
 
+SMALL = 4_000
+"""Bytes of a conversation for which a summary is made, where one is to be."""
 ROUNDS = 8
 """Times a person says how to go on before a session counts as stuck."""
 
@@ -61,6 +64,8 @@ class Report(msgspec.Struct, frozen=True):
     """What the person was told while it was opened."""
     returned: tuple[str, ...] = ()
     """What went back to the editor."""
+    outcome: str = ""
+    """What came of saving a summary, or how the exchange ended."""
     modules: tuple[str, ...] = ()
     """What it imported."""
 
@@ -234,6 +239,32 @@ async def _missing(agent: Agent) -> list[str]:
     return [words for words in WORDS if words not in known]
 
 
+# --- one exchange, and the summary for next time
+
+
+async def exchange(order: Order, ears: Ears) -> str:
+    """Say the words, or save a summary, in the session there is; return what came of it."""
+    session = await session_of(order)
+    given = msgspec.structs.replace(
+        options_of(order),
+        open="id" if session else "new",
+        session_id=session,
+        interactive=False,
+        settings=Settings(followup_budget=SMALL),
+    )
+    outcome = ""
+    async with open_session(given, report=ears.lines.append) as agent, anyio.create_task_group() as group:
+        group.start_soon(ears.listen, agent.subscribe())
+        await agent.settled()
+        if order.act == "save":
+            outcome = str(await agent.saver.save())
+        else:
+            await agent.send(UserMessage((Text(order.words),)))
+            outcome = str((await agent.settled()).reason)
+        group.cancel_scope.cancel()
+    return outcome
+
+
 # --- the process that forks them
 
 
@@ -243,6 +274,8 @@ async def _act(order: Order, breaker: Breaker) -> Report:
     try:
         if order.act == "play":
             report = Report(shown=await play(order, ears))
+        elif order.act in ("say", "save"):
+            report = Report(outcome=await exchange(order, ears))
         else:
             before, opened = await finish(order, ears)
             report = Report(before=before, opened=opened)

@@ -33,7 +33,7 @@ class Point(msgspec.Struct, frozen=True):
 class Order(msgspec.Struct, frozen=True):
     """One process of a trial: what it does, where, and what goes wrong in it."""
 
-    act: Literal["play", "finish", "import"]
+    act: Literal["play", "finish", "say", "save", "import"]
     home: str = ""
     project: str = ""
     base_url: str = ""
@@ -42,6 +42,8 @@ class Order(msgspec.Struct, frozen=True):
     """Die when the handoff has reached this phase; then only the first message is sent."""
     screen: bool = False
     """Whether a person is at the screen when it is opened again."""
+    words: str = ""
+    """What is said, where the act is to say it."""
     modules: tuple[str, ...] = ()
     """What to import once, for all that are forked later."""
 

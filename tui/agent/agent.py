@@ -14,7 +14,7 @@ import anyio
 import msgspec
 
 from tui.agent.approvals import Approvals, Decision
-from tui.agent.attaching import attach
+from tui.agent.attaching import attach, draft_of
 from tui.agent.branch import Branch, file_states
 from tui.agent.broadcast import Broadcast, Subscription
 from tui.agent.compaction import Compaction
@@ -366,4 +366,4 @@ def chosen_model(info: ModelInfo) -> ModelChosen:
 
 
 def _texts(queue: tuple[Waiting, ...]) -> tuple[QueuedText, ...]:
-    return tuple(QueuedText(item.id, item.message.authored, item.mode) for item in queue)
+    return tuple(QueuedText(item.id, draft_of(item.message), item.mode) for item in queue)

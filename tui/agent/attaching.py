@@ -6,12 +6,13 @@ like any other: an address, a decorator. The person named it, so no rule is aske
 
 from __future__ import annotations
 
+import os.path
 import re
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from tui.messages import Attachment, Image, UserMessage, clean
+from tui.messages import Attachment, Image, Text, UserMessage, clean
 from tui.tools.base import ToolContext, ToolError
 from tui.tools.ls import LS
 from tui.tools.paths import Place, locate
@@ -20,7 +21,7 @@ from tui.tools.read import READ
 if TYPE_CHECKING:
     from tui.agent.agent import Agent
 
-__all__ = ["attach", "mentions"]
+__all__ = ["attach", "draft_of", "mentions"]
 
 MOST_BYTES = 200 * 1024
 """UTF-8 bytes of text that go with one message; each file is cut as `read` cuts it."""
@@ -61,6 +62,19 @@ async def attach(agent: Agent, message: UserMessage) -> UserMessage:
         room -= size
         parts.append(found)
     return msgspec.structs.replace(message, content=(*message.content, *parts)) if parts else message
+
+
+def draft_of(message: UserMessage) -> str:
+    """Return what goes back to an editor: the words, and pasted or piped matter whole in its place.
+
+    A file is left out where the words name it: it is attached again when they are sent again.
+    """
+    named = {os.path.normpath(name.rstrip(_AFTER)) for name in mentions(message.authored)}
+    return "".join(
+        part.text
+        for part in message.content
+        if isinstance(part, Text) or (isinstance(part, Attachment) and os.path.normpath(part.name) not in named)
+    )
 
 
 def _place(context: ToolContext, name: str) -> Place | None:

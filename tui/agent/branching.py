@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import msgspec
 
 from tui.agent.agent import Agent, Mode, chosen_model
+from tui.agent.attaching import draft_of
 from tui.agent.branch import Branch
 from tui.agent.checkpoint_wishes import Told
 from tui.agent.checkpoints import NoCheckpoint
@@ -226,7 +227,7 @@ def _appended(effects: Sequence[object]) -> list[Body]:
 
 
 def _words(entry: Entry | None) -> str:
-    return entry.body.message.authored if entry is not None and isinstance(entry.body, Prompt) else ""
+    return draft_of(entry.body.message) if entry is not None and isinstance(entry.body, Prompt) else ""
 
 
 # --- a session of its own ---------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 
 import anyio
 
+from tui.agent.attaching import draft_of
 from tui.agent.compaction import Compaction
 from tui.agent.dispatch import Dispatcher, Nobody
 from tui.agent.events import AgentEvent, PhaseChanged, QueueReturned, Said
@@ -237,7 +238,7 @@ class Loop:
 
     async def _give_back(self) -> None:
         """Return what was sent, and what waits, to the editor."""
-        texts = tuple(prompt.message.authored for prompt in self._prompts if prompt.origin == "authored")
+        texts = tuple(draft_of(prompt.message) for prompt in self._prompts if prompt.origin == "authored")
         if self._returns and self._journal.branch.queue:
             texts += own_words(self._journal.branch.queue)
             await self._journal.append(Queue())
@@ -251,7 +252,7 @@ class Loop:
 
     def _unsaved(self) -> None:
         """Return what was sent and could not be made durable to the editor; what waits is in the log."""
-        texts = tuple(prompt.message.authored for prompt in self._prompts if prompt.origin == "authored")
+        texts = tuple(draft_of(prompt.message) for prompt in self._prompts if prompt.origin == "authored")
         self._prompts.clear()
         self._accepted.set()
         if texts:

@@ -148,7 +148,7 @@ async def open_session(
             await _reopening(options, agent, journal, broadcast, offer or report).run()
             await agent.starting.opened()
             if agent.starting.line:
-                report(agent.starting.line if options.interactive else agent.starting.line.partition(" Ctrl+G")[0])
+                report(agent.starting.line if options.interactive else agent.starting.line.partition(" F7")[0])
         async with anyio.create_task_group() as group:
             group.start_soon(agent.run)
             if not log.writable and options.persist:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from tui.agent.attaching import draft_of
 from tui.agent.branch import Branch, open_calls
 from tui.agent.toolrun import broken_off, refused
 from tui.context.view import NOT_STARTED
@@ -116,7 +117,7 @@ def deliver(branch: Branch) -> tuple[Body, ...]:
 
 def own_words(queue: tuple[Waiting, ...]) -> tuple[str, ...]:
     """Return what of a queue goes back to the editor: what a person wrote, not what a command said for them."""
-    return tuple(item.message.authored for item in queue if item.origin == "authored")
+    return tuple(draft_of(item.message) for item in queue if item.origin == "authored")
 
 
 def stopped(branch: Branch, settled: Settled) -> tuple[Body, ...]:

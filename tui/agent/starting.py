@@ -39,9 +39,11 @@ from tui.messages import Message, UserMessage
 from tui.models.base import Model
 from tui.settings import ResumeView
 
-__all__ = ["Choice", "Starting", "StartingParts"]
+__all__ = ["Choice", "Starting", "StartingParts", "Way"]
 
 Choice = Literal["bounded", "full"]
+Way = Literal["full", "larger", "cut"]
+"""What can be done where nothing was sent."""
 _PAGE = 200
 _MOST_STEERS = 64
 _FILE_BYTES = 8 * 2**20
@@ -69,6 +71,8 @@ class Starting:
         self._journal = parts.journal
         self._pending = False
         self._cut = False
+        self.refused: Refused | None = None
+        """Why nothing was sent, until that is settled."""
         self.budget = parts.budget
         """Bytes the first request may have."""
         self.choice: Choice = "full"
@@ -108,9 +112,9 @@ class Starting:
     def _say(self, *, covered: bool) -> None:
         if self.choice == "bounded":
             what = "its summary" if covered else "the newest checkpoint"
-            self.line = f"Continues from {what} and the newest exchanges that fit. Ctrl+G: the full view instead"
+            self.line = f"Continues from {what} and the newest exchanges that fit. F7: the full view instead"
         elif covered:
-            self.line = "Continues from the full view. Ctrl+G: from the summary instead"
+            self.line = "Continues from the full view. F7: from the summary instead"
 
     def toggle(self) -> str:
         """Take the other view; return the line that says so, empty where it is too late."""
@@ -118,14 +122,26 @@ class Starting:
             return ""
         self.choice = "full" if self.choice == "bounded" else "bounded"
         if self.choice == "bounded":
-            self.line = "Continues from a summary and the newest exchanges that fit. Ctrl+G: the full view instead"
+            self.line = "Continues from a summary and the newest exchanges that fit. F7: the full view instead"
         else:
-            self.line = "Continues from the full view. Ctrl+G: the bounded one instead"
+            self.line = "Continues from the full view. F7: the bounded one instead"
         return self.line
 
-    def cut_request(self) -> None:
-        """Send the previous request as its entry's name alone, where it is over the budget."""
-        self._cut = True
+    def choose(self, way: Way | None) -> str:
+        """Settle a refusal; return what to say. None leaves everything as it is."""
+        refused, self.refused = self.refused, None
+        match way:
+            case "full":
+                self.choice = "full"
+                return "The full view is sent with what you send next"
+            case "larger" if refused is not None:
+                self.budget = max(self.budget, refused.needed)
+                return f"{self.budget:,} bytes are allowed for what you send next"
+            case "cut":
+                self._cut = True
+                return "The previous request is sent as the number of its entry alone, with what you send next"
+            case _:
+                return ""
 
     async def _look_at_files(self) -> None:
         """Name the files that changed on disk since the agent last saw them."""
@@ -149,12 +165,16 @@ class Starting:
 
     async def bodies(self, message: UserMessage) -> tuple[Body, ...] | Refused:
         """Return what is written before the first prompt, or why nothing is sent. Raises `LogError`."""
+        self.refused = None
         if not self._pending or self.choice == "full":
             self._pending = False
             return ()
         planned = plan_start(await self._source(), message, self._fits, cut=self._cut)
         if isinstance(planned, Refused):
-            return planned
+            # Where the tokens are too many a larger budget would not help.
+            needed = planned.needed if planned.needed > self.budget else 0
+            self.refused = msgspec.structs.replace(planned, needed=needed)
+            return self.refused
         return (planned.entry,)
 
     async def begun(self, written: Sequence[Body]) -> None:

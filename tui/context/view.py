@@ -104,7 +104,10 @@ def taken_up(checkpoint: Entry | None, resumed: Entry) -> Entry | None:
     assert isinstance(body, Checkpoint)
     last = body.last_depth if how.last_depth is None else how.last_depth
     notes = how.notes if how.last_depth is not None else body.notes
-    made = msgspec.structs.replace(body, last_depth=last, notes=notes, resumed=how)
+    allowance = body.allowance
+    if how.request_shown >= 0:  # the newest request is cut wherever it stands
+        allowance = msgspec.structs.replace(allowance, current=how.request_shown)
+    made = msgspec.structs.replace(body, last_depth=last, notes=notes, resumed=how, allowance=allowance)
     return Entry(checkpoint.id if checkpoint else "", resumed.parent, resumed.depth, resumed.time, made)
 
 

@@ -14,6 +14,7 @@ from tui.screens.branches import Branches, run_branch_command
 from tui.screens.filter_page import FilterPage
 from tui.screens.handing_over import run_context_command
 from tui.screens.help import help_lines
+from tui.screens.looking_back import look_back
 from tui.screens.main import MainScreen
 from tui.screens.model_pick import choose_model, use_named
 from tui.screens.pages import EditPage, PickPage, TextPage
@@ -72,8 +73,8 @@ def run_command(screen: MainScreen, command: Typed, powers: Powers) -> None:
     match command.name:
         case "help":
             _help(screen, powers)
-        case "continue" if screen.link is not None and screen.link.agent.journal.failure:
-            powers.open(screen.link.agent.session_id)  # perhaps the log can be written again: what stands in it rules
+        case "continue" if again := _opened_by_continue(screen):
+            powers.open(again)
         case ("new" | "resume" | "take-over") as name:
             _session(screen, name, powers)
         case "model":
@@ -89,8 +90,8 @@ def run_command(screen: MainScreen, command: Typed, powers: Powers) -> None:
         case ("fork" | "label" | "rewind" | "tree") as name:
             pages = Pages(powers.read, powers.pick, powers.edit)
             run_branch_command(screen, name, command.rest, Branches(pages, powers.tree, powers.switch))
-        case "continue" if screen.left and not screen.has_class("-talking"):
-            powers.open(screen.left)
+        case ("search" | "view") as name:
+            look_back(screen, name, command.rest, Pages(powers.read, powers.pick, powers.edit))
         case (
             "checkpoint"
             | "compact"
@@ -106,6 +107,13 @@ def run_command(screen: MainScreen, command: Typed, powers: Powers) -> None:
             run_context_command(screen, name, command.rest, pages)
         case _:
             assert_never(command.name)
+
+
+def _opened_by_continue(screen: MainScreen) -> str:
+    """Return the session that has to be opened to go on, empty where this one goes on as it is."""
+    if screen.link is not None and screen.link.agent.journal.failure:
+        return screen.link.agent.session_id  # perhaps the log can be written again: what stands in it rules
+    return screen.left if not screen.has_class("-talking") else ""
 
 
 def _session(screen: MainScreen, name: Literal["new", "resume", "take-over"], powers: Powers) -> None:

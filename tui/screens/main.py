@@ -28,6 +28,7 @@ from tui.agent.events import (
     QueueChanged,
     QueueReturned,
     RunChanged,
+    Said,
     UsageChanged,
 )
 from tui.commands.table import Name, Typed
@@ -68,6 +69,7 @@ SCREEN_BINDINGS: list[BindingType] = [
     Binding("f2", "command('self-compact-info')", "How full the context is", show=False, id="app.info"),
     Binding("f5", "command('continue')", "Go on with what was interrupted or waits", show=False, id="app.continue"),
     Binding("f6", "review", "See what was interrupted and what waits", show=False, id="app.review"),
+    Binding("f7", "command('view')", "Begin from the summary, or from the full view", show=False, id="app.view"),
     Binding("pageup", "transcript('page_up')", "Page up", show=False, id="transcript.page_up"),
     Binding("pagedown", "transcript('page_down')", "Page down", show=False, id="transcript.page_down"),
     Binding("ctrl+home", "transcript('home')", "To the beginning", show=False, id="transcript.home"),
@@ -201,12 +203,12 @@ class SessionView(EarlyKeysScreen):
                 _show_entry(self, entry)
             case BranchMoved() if self.link is not None:
                 self._load(self.link)
-            case ApprovalAsked():
-                self.query_one(ApprovalPanel).ask(event, drafting=bool(self.editor.text))
-            case ApprovalClosed(call_id=call_id):
-                self.query_one(ApprovalPanel).close(call_id)
+            case ApprovalAsked() | ApprovalClosed():
+                _show_question(self, event)
             case PhaseChanged(phase=phase) if phase != "idle":
                 self.query_one(Offer).close()
+            case Said(text=text) if _is_refusal(self, text):
+                self.post_message(Composer.CommandTyped(Typed("view")))
             case QueueChanged(items=items):
                 self.query_one(QueuedMessages).show(items)
             case QueueReturned(texts=texts):
@@ -445,6 +447,21 @@ def _show_entry(screen: SessionView, entry: Entry) -> None:
         screen.add_class("-talking")
     elif entry.kind in ("checkpoint", "handoff") and screen.link is not None:
         _show_bar(screen, screen.link.agent.usage)  # after a checkpoint it is unknown; a failed handoff is red
+
+
+def _show_question(screen: SessionView, event: ApprovalAsked | ApprovalClosed) -> None:
+    """Open the question about a call, or close it."""
+    panel = screen.query_one(ApprovalPanel)
+    if isinstance(event, ApprovalAsked):
+        panel.ask(event, drafting=bool(screen.editor.text))
+    else:
+        panel.close(event.call_id)
+
+
+def _is_refusal(screen: SessionView, text: str) -> bool:
+    """Whether this is said because nothing could be sent at a start, which needs a choice."""
+    agent = screen.link.agent if screen.link is not None else None
+    return agent is not None and agent.starting.refused is not None and text == agent.loop.last.detail
 
 
 def _show_standing(banner: Banner, event: Followed | Failed) -> None:
