@@ -220,7 +220,7 @@ class TestLadder:
 class TestCommands:
     async def test_a_word_from_the_menu_runs(self) -> None:
         async with stage() as (app, pilot, clock):
-            await pilot.press("slash", "s", "e")
+            await pilot.press("slash", "s", "e", "l")
             await pilot.press("enter")
             clock.now += 1
             await until(pilot, lambda: app.commands)
