@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -105,3 +107,12 @@ async def test_another_session_is_opened_after_it(tmp_path: Path) -> None:
         async with await Store.open(tmp_path / "home", tmp_path / "project") as store:
             newest = await (await store.session(before)).newest("checkpoint")
         assert newest is not None
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+async def test_a_signal_starts_none(tmp_path: Path, number: signal.Signals) -> None:
+    async with room(tmp_path, settings=SMALL) as here:
+        await talked(here, SUMMARY)
+        os.kill(os.getpid(), number)
+        await left(here)
+    assert not [body for body in await bodies(tmp_path) if isinstance(body, Checkpoint | Receipt)]

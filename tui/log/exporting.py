@@ -89,14 +89,22 @@ def _header(db: sqlite3.Connection, row: tuple[object, ...]) -> dict[str, Json]:
 
 
 def _runs(db: sqlite3.Connection, session: str) -> Iterator[Span]:
-    place = db.execute("SELECT origin_segment, origin_depth FROM session WHERE id=?", (session,)).fetchone()
-    inherited = segments.path_to(db, None if None in place else Place(*place))
-    yield from reversed(inherited)
-    own = db.execute("SELECT id, start_depth FROM segment WHERE session=? ORDER BY id", (session,)).fetchall()
-    for segment, start in own:
-        (last,) = db.execute("SELECT max(key) FROM entry WHERE key BETWEEN ? AND ?", _keys(segment, 0)).fetchone()
-        if last is not None:
-            yield Span(segment, start, last & 0xFFFF_FFFF)
+    """Yield the stretches of the path it was forked from, then each branch behind what it hangs on, each once."""
+    origin = db.execute("SELECT origin_segment, origin_depth FROM session WHERE id=?", (session,)).fetchone()
+    own: list[tuple[int]] = db.execute("SELECT id FROM segment WHERE session=? ORDER BY id", (session,)).fetchall()
+    newest = "SELECT max(key) FROM entry WHERE key BETWEEN ? AND ?"
+    lasts: list[int | None] = [db.execute(newest, _keys(segment, 0)).fetchone()[0] for (segment,) in own]
+    ends = [
+        None if None in origin else Place(*origin),
+        *(segments.place_of(last) for last in lasts if last is not None),
+    ]
+    told: dict[int, int] = {}
+    for end in ends:
+        for span in reversed(segments.path_to(db, end)):
+            low = max(span.low, told.get(span.segment, -1) + 1)
+            if low <= span.high:
+                told[span.segment] = span.high
+                yield Span(span.segment, low, span.high)
 
 
 def _keys(segment: int, low: int, high: int = 0xFFFF_FFFF) -> tuple[int, int]:

@@ -44,6 +44,10 @@ class Taking(msgspec.Struct, frozen=True):
     blobs: int = 0
     shared: int = 0
     """Entries that were here already, the same to the last byte: a fork's beginning is stored once."""
+    origin: Place | None = None
+    """The last of those it begins with: the session forks there, wherever its leaf is."""
+    loose: Place | None = None
+    """The last of those behind its own entries, as long as nothing of its own follows it."""
     said: int | None = None
     """How many entries the end line counts."""
     left_out: tuple[int, ...] = ()
@@ -136,16 +140,45 @@ def _left_out(state: Taking, number: int) -> Taking:
 def _entry(db: sqlite3.Connection, state: Taking, number: int, line: EntryLine) -> Taking:
     found = db.execute("SELECT key, kind, time, ref, body FROM entry WHERE id=?", (line.id,)).fetchone()
     if found is None:
-        return _insert(db, *_parent(db, state, number, line), line)
+        state, parent = _parent(db, state, number, line)
+        if state.loose is not None and parent != state.loose:
+            state = _left_there(state, number)
+        return _insert(db, state, parent, line)
     place = segments.place_of(found[0])
     if place.segment >= state.first_segment:
         return _fault(state, number, "duplicate-id", f"Entry {line.id} came before. The first one is kept.")
     if found[1:] == (line.kind, line.time, _ref(line), line.body) and _parent_id(db, place) == line.parent:
-        return msgspec.structs.replace(
-            state, place=place, entries=state.entries + 1, shared=state.shared + 1, left_out=()
-        )
+        return _shared(db, state, number, place)
     told = _fault(state, number, "id-taken", f"Another entry here has the id {line.id}. That one is kept.")
     return _left_out(told, number)
+
+
+def _shared(db: sqlite3.Connection, state: Taking, number: int, place: Place) -> Taking:
+    """Take an entry that is here already. Those at the beginning are what this session was forked from."""
+    path = segments.path_to(db, place)
+    begins = (
+        state.entries == state.shared
+        and state.loose is None
+        and not state.left_out
+        and (state.origin is None or segments.covers(path, state.origin))
+    )
+    if not begins and state.loose is not None and not segments.covers(path, state.loose):
+        state = _left_there(state, number)
+    return msgspec.structs.replace(
+        state,
+        place=place,
+        entries=state.entries + 1,
+        shared=state.shared + 1,
+        left_out=(),
+        origin=place if begins else state.origin,
+        loose=None if begins else place,
+    )
+
+
+def _left_there(state: Taking, number: int) -> Taking:
+    """Say that the end of a branch lies in another session alone: nothing of this one hangs on it."""
+    told = _fault(state, number, "id-taken", "The branch before this is another session's here; it stays there alone.")
+    return msgspec.structs.replace(told, loose=None)
 
 
 def _ref(line: EntryLine) -> str | None:
@@ -199,12 +232,13 @@ def _ours(db: sqlite3.Connection, state: Taking, place: Place) -> bool:
     """Whether a place was made by this import, or lies on what it shares: never another session's end."""
     if place.segment >= state.first_segment:
         return True
-    return state.shared > 0 and state.place is not None and segments.covers(segments.path_to(db, state.place), place)
+    known = (state.place, state.origin) if state.shared else ()
+    return any(at is not None and segments.covers(segments.path_to(db, at), place) for at in known)
 
 
 def _insert(db: sqlite3.Connection, state: Taking, parent: Place | None, line: EntryLine) -> Taking:
     place = _put(db, state, parent, line)
-    return msgspec.structs.replace(state, place=place, entries=state.entries + 1)
+    return msgspec.structs.replace(state, place=place, entries=state.entries + 1, loose=None)
 
 
 def _put(db: sqlite3.Connection, state: Taking, parent: Place | None, line: EntryLine) -> Place:
@@ -236,8 +270,9 @@ def finish(db: sqlite3.Connection, state: Taking, number: int) -> Imported:
     if _cut_short(state):
         state = _fault(state, number + 1, "cut-short", "The file ends before its end. What came before is kept.")
     leaf, state = _leaf(db, state)
-    path = segments.path_to(db, leaf)
-    origin = next((Place(span.segment, span.high) for span in path if span.segment < state.first_segment), None)
+    if state.loose is not None:
+        state = _left_there(state, number)
+    path, origin = segments.path_to(db, leaf), state.origin
     title = state.head.title.decode("utf-8", "replace") or _title(db, path)
     db.execute(
         "UPDATE session SET leaf_segment=?, leaf_depth=?, origin_segment=?, origin_depth=?, forked_from=?, "
