@@ -59,7 +59,7 @@ def note(
         before = _counted(db, session, path)
         size = 0
     elif not follows:
-        before = msgspec.structs.replace(_counted(db, session, path), size=before.size)
+        before = msgspec.structs.replace(_state(db, path), size=before.size)
     _put(db, session, _after(before, entries, size))
 
 
@@ -87,19 +87,24 @@ def _after(digest: Digest, entries: Sequence[Entry], size: int) -> Digest:
 
 
 def _counted(db: sqlite3.Connection, session: str, path: segments.Path) -> Digest:
-    """Return the figures of a path from its newest entries: look-ups, and a sum over the session's own entries."""
+    """Return the figures of a path, and the sum over the session's own entries: it reads all of them."""
+    (size,) = db.execute(
+        "SELECT coalesce(sum(length(e.body)), 0) FROM segment s JOIN entry e "
+        "ON e.key BETWEEN s.id << 32 AND (s.id << 32 | 0xffffffff) WHERE s.session=?",
+        (session,),
+    ).fetchone()
+    return msgspec.structs.replace(_state(db, path), size=size)
+
+
+def _state(db: sqlite3.Connection, path: segments.Path) -> Digest:
+    """Return the state of a path from its newest entries, by look-ups; the size is not counted."""
     kinds = ("prompt", "answer", "tool_started", "settled", "handoff")
     try:
         found = [segments.newest(db, path, kind) for kind in kinds]
     except Damaged:  # what cannot be read is no state; whoever opens the session is told of the damage
         found = []
     entries = sorted((entry for entry in found if entry is not None), key=lambda entry: entry.depth)
-    (size,) = db.execute(
-        "SELECT coalesce(sum(length(e.body)), 0) FROM segment s JOIN entry e "
-        "ON e.key BETWEEN s.id << 32 AND (s.id << 32 | 0xffffffff) WHERE s.session=?",
-        (session,),
-    ).fetchone()
-    return _after(Digest(), entries, size)
+    return _after(Digest(), entries, 0)
 
 
 def _put(db: sqlite3.Connection, session: str, digest: Digest) -> None:
