@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import cast
 
@@ -32,7 +32,7 @@ from tui.messages import Text, UserMessage
 from tui.models.factory import ModelChoice
 from tui.settings import Settings
 
-__all__ = ["Ended", "Report"]
+__all__ = ["Ended", "Report", "main", "options_of", "session_of"]
 
 SMALL = 4_000
 """Bytes of a conversation for which a summary is made, where one is to be."""
@@ -292,8 +292,8 @@ async def _act(order: Order, breaker: Breaker) -> Report:
     )
 
 
-def obey(order: Order) -> Ended:
-    """Run an order in a child of its own."""
+def obey(order: Order, act: Callable[[Order, Breaker], Awaitable[Report]]) -> Ended:
+    """Run an order in a child of its own: what `act` does with it."""
     reader, writer = os.pipe()
     pid = os.fork()
     if not pid:
@@ -302,7 +302,7 @@ def obey(order: Order) -> Ended:
             os.close(reader)
             breaker = Breaker(order)
             breaker.install()
-            report = anyio.run(_act, order, breaker, backend_options={"loop_factory": breaker.loop})
+            report = anyio.run(act, order, breaker, backend_options={"loop_factory": breaker.loop})
             if order.point is None:
                 report = msgspec.structs.replace(report, modules=tuple(sys.modules))
             with os.fdopen(writer, "wb") as pipe:
@@ -327,12 +327,12 @@ def _import(names: tuple[str, ...]) -> Ended:
     return Ended(0)
 
 
-def main() -> None:
+def main(act: Callable[[Order, Breaker], Awaitable[Report]] = _act) -> None:
     """Obey orders until stdin ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for line in sys.stdin.buffer:
         order = msgspec.json.decode(line, type=Order)
-        ended = _import(order.modules) if order.act == "import" else obey(order)
+        ended = _import(order.modules) if order.act == "import" else obey(order, act)
         sys.stdout.buffer.write(msgspec.json.encode(ended) + b"\n")
         sys.stdout.buffer.flush()
 

@@ -19,11 +19,14 @@ __all__ = ["Forker", "order_in"]
 
 
 class Forker:
-    """A process that has imported everything and forks those that are to go wrong."""
+    """A process that has imported everything and forks those that are to go wrong, as `module` says."""
+
+    def __init__(self, module: str = "tests.faults.child") -> None:
+        self._module = module
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.child"],
+            [sys.executable, "-m", self._module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment(),
