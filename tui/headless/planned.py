@@ -59,8 +59,8 @@ class PlanWork(msgspec.Struct, frozen=True):
         """Return how the run stands now, as the end of this call."""
         driver = driver_of(agent)
         run = driver.book.run if driver is not None else None
-        if run is None:
-            return settled
+        if run is None or agent.journal.failure:
+            return settled  # nothing more can be written here: how the run stands is another's to say
         ended = _ended(run.plan, run.state)
         return msgspec.structs.replace(ended, detail=ended.detail or settled.detail)
 
