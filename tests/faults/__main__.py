@@ -1,6 +1,6 @@
 """Try every place, or some: `python -m tests.faults [--sample N] [--seed TEXT] [--lanes N] [--only KIND:AT ...]`.
 
-With `--saving`: every place of making the summary for next time.
+With `--steps`: every place of making the summary for next time, of moving in the tree, of forking.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from typing import cast
 
 from tests.faults.matrix import LEAST, Trial, every, sample
+from tests.faults.moving import ForkLane, MoveLane
 from tests.faults.orders import KINDS, Counts, Kind, Point
 from tests.faults.report import commit, try_all
-from tests.faults.saving import every_point
+from tests.faults.saving import SavingLane
+from tests.faults.steps import every_point
 
 
 def _trial(text: str) -> Trial:
@@ -33,7 +35,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
     parser.add_argument("--sample", type=int, default=0, help="so many, chosen by the seed, instead of all")
     parser.add_argument("--seed", default=commit(), help="the commit that is checked out, where none is given")
-    parser.add_argument("--saving", action="store_true", help="break the summary for next time instead, everywhere")
+    parser.add_argument("--steps", action="store_true", help="break single steps instead, everywhere")
     parser.add_argument("--lanes", type=int, default=2, help="how many run at once")
     parser.add_argument("--kind", action="append", choices=KINDS, help="only these kinds")
     parser.add_argument("--only", action="append", type=_trial, help="only these, as a report names them")
@@ -43,8 +45,9 @@ def _arguments() -> argparse.Namespace:
 def main() -> int:
     """Print the report; the status is 1 where something was lost, or there are fewer places than there were."""
     given = _arguments()
-    if given.saving:
-        return 1 if every_point() else 0
+    if given.steps:
+        lanes = (SavingLane(), MoveLane("move"), MoveLane("carry"), ForkLane())
+        return 1 if sum(every_point(lane) for lane in lanes) else 0
 
     def choose(counts: Counts) -> Sequence[Trial]:
         if given.only:

@@ -22,10 +22,12 @@ from tests.faults.breaking import Breaker, DyingLog
 from tests.faults.orders import Counts, Order
 from tests.faults.scenario import FOLLOW_UP, GO, GO_ON, SAID, STEER, TASK, WORDS
 from tui.agent.agent import Agent, AgentStoppedError
+from tui.agent.branching import fork, go
 from tui.agent.broadcast import Subscription
 from tui.agent.events import AgentEvent, EntryAdded, Failed, QueueReturned, Said
 from tui.agent.session import SessionOptions, open_session
 from tui.agent.wishes import go_on
+from tui.context.tree import Spot
 from tui.log import LogError, SessionLog, Store
 from tui.log.entries import Entry, Prompt
 from tui.messages import Text, UserMessage
@@ -239,11 +241,11 @@ async def _missing(agent: Agent) -> list[str]:
     return [words for words in WORDS if words not in known]
 
 
-# --- one exchange, and the summary for next time
+# --- one step: an exchange, the summary for next time, a move in the tree, a fork
 
 
-async def exchange(order: Order, ears: Ears) -> str:
-    """Say the words, or save a summary, in the session there is; return what came of it."""
+async def one_step(order: Order, ears: Ears) -> str:
+    """Do one thing in the session there is; return what came of it."""
     session = await session_of(order)
     given = msgspec.structs.replace(
         options_of(order),
@@ -256,13 +258,23 @@ async def exchange(order: Order, ears: Ears) -> str:
     async with open_session(given, report=ears.lines.append) as agent, anyio.create_task_group() as group:
         group.start_soon(ears.listen, agent.subscribe())
         await agent.settled()
-        if order.act == "save":
-            outcome = str(await agent.saver.save())
-        else:
-            await agent.send(UserMessage((Text(order.words),)))
-            outcome = str((await agent.settled()).reason)
+        outcome = await _step(agent, order)
         group.cancel_scope.cancel()
     return outcome
+
+
+async def _step(agent: Agent, order: Order) -> str:
+    match order.act:
+        case "save":
+            return str(await agent.saver.save())
+        case "move" | "carry":
+            first = next(entry for entry in await agent.history_page(1 << 30, 1_000) if entry.kind == "settled")
+            return (await go(agent, Spot(first.id), carry=order.act == "carry")).text
+        case "fork":
+            return str(await fork(agent))
+        case _:
+            await agent.send(UserMessage((Text(order.words),)))
+            return str((await agent.settled()).reason)
 
 
 # --- the process that forks them
@@ -274,8 +286,8 @@ async def _act(order: Order, breaker: Breaker) -> Report:
     try:
         if order.act == "play":
             report = Report(shown=await play(order, ears))
-        elif order.act in ("say", "save"):
-            report = Report(outcome=await exchange(order, ears))
+        elif order.act != "finish":
+            report = Report(outcome=await one_step(order, ears))
         else:
             before, opened = await finish(order, ears)
             report = Report(before=before, opened=opened)

@@ -33,7 +33,7 @@ class Point(msgspec.Struct, frozen=True):
 class Order(msgspec.Struct, frozen=True):
     """One process of a trial: what it does, where, and what goes wrong in it."""
 
-    act: Literal["play", "finish", "say", "save", "import"]
+    act: Literal["play", "finish", "say", "save", "move", "carry", "fork", "import"]
     home: str = ""
     project: str = ""
     base_url: str = ""
