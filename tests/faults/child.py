@@ -28,7 +28,7 @@ from tui.agent.events import AgentEvent, EntryAdded, Failed, QueueReturned, Said
 from tui.agent.session import SessionOptions, open_session
 from tui.agent.wishes import go_on
 from tui.context.tree import Spot
-from tui.log import LogError, SessionLog, Store
+from tui.log import LogError, SessionLog, Store, paths
 from tui.log.entries import Entry, Prompt
 from tui.messages import Text, UserMessage
 from tui.models.factory import ModelChoice
@@ -304,6 +304,13 @@ async def _act(order: Order, breaker: Breaker) -> Report:
     )
 
 
+def _mount_network(order: Order) -> None:
+    """Give this process a table of mounts in which the log lies on NFS."""
+    table = Path(order.project).parent / "mounts"
+    table.write_text(f"server:/home {os.path.realpath(Path(order.home).parent)} nfs4 rw 0 0\n")
+    paths.MOUNTS = table
+
+
 def obey(order: Order, act: Callable[[Order, Breaker], Awaitable[Report]]) -> Ended:
     """Run an order in a child of its own: what `act` does with it."""
     reader, writer = os.pipe()
@@ -312,6 +319,8 @@ def obey(order: Order, act: Callable[[Order, Breaker], Awaitable[Report]]) -> En
         status = 1
         try:
             os.close(reader)
+            if order.network:
+                _mount_network(order)
             breaker = Breaker(order)
             breaker.install()
             report = anyio.run(act, order, breaker, backend_options={"loop_factory": breaker.loop})

@@ -56,8 +56,9 @@ class Lost(AssertionError):
 class Lane:
     """One provider and one process that forks those that break; runs one trial after another."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, network: bool = False) -> None:
         self._provider = Provider(Worker(), repeat_last=True)
+        self._network = network
         self._forker = Forker()
         self._folder = tempfile.TemporaryDirectory(prefix="clew-faults-")
         self._number = 0
@@ -77,7 +78,8 @@ class Lane:
     def _place(self) -> Order:
         self._number += 1
         self._provider.requests.clear()
-        return order_in(Path(self._folder.name) / str(self._number), self._provider)
+        order = order_in(Path(self._folder.name) / str(self._number), self._provider)
+        return msgspec.structs.replace(order, network=self._network)
 
     def count(self) -> Counts:
         """Run the scenario unharmed and return how many places it has. Raises `Lost` where even that fails."""

@@ -44,6 +44,8 @@ class Order(msgspec.Struct, frozen=True):
     """Whether a person is at the screen when it is opened again."""
     words: str = ""
     """What is said, where the act is to say it."""
+    network: bool = False
+    """Whether the log lies on a file system of the network, as the table of mounts has it."""
     modules: tuple[str, ...] = ()
     """What to import once, for all that are forked later."""
 

@@ -86,14 +86,18 @@ def _quiet(_line: str) -> None:
 
 
 def try_all(
-    choose: Callable[[Counts], Sequence[Trial]], *, lanes: int = 1, tell: Callable[[str], None] = _quiet
+    choose: Callable[[Counts], Sequence[Trial]],
+    *,
+    lanes: int = 1,
+    tell: Callable[[str], None] = _quiet,
+    network: bool = False,
 ) -> Outcome:
     """Count the places, choose trials by them, run all on so many lanes. Raises `Lost` where nothing even works."""
     began = time.monotonic()
-    with Lane() as lane:
+    with Lane(network=network) as lane:
         counts = lane.count()
         tally = _Tally(choose(counts), tell)
-        others = [Thread(target=_another, args=(tally,)) for _ in range(lanes - 1)]
+        others = [Thread(target=_another, args=(tally,), kwargs={"network": network}) for _ in range(lanes - 1)]
         for other in others:
             other.start()
         tally.work(lane)
@@ -102,8 +106,8 @@ def try_all(
     return Outcome(counts, dict(tally.tried), dict(tally.injected), tuple(tally.losses), time.monotonic() - began)
 
 
-def _another(tally: _Tally) -> None:
-    with Lane() as lane:
+def _another(tally: _Tally, *, network: bool) -> None:
+    with Lane(network=network) as lane:
         lane.count()
         tally.work(lane)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -17,6 +19,7 @@ from tests.faults.scenario import RAN, Worker, said
 from tests.faults.vfs import library
 from tests.support.provider import Provider
 from tui.log.entries import Checkpoint, Entry, Note, Prompt, Result
+from tui.log.paths import database_file
 
 UNREACHABLE = "this Python's SQLite is built in and cannot be made to fail from outside"
 SIZE = 44
@@ -32,6 +35,26 @@ def test_a_session_broken_anywhere_is_whole_again(record_property: Callable[[str
     for kind in KINDS:
         assert outcome.counts.of(kind) >= LEAST.of(kind), f"fewer places of kind {kind} than there were"
         assert outcome.injected[kind], f"no fault of kind {kind} was met"
+
+
+@pytest.mark.skipif(library() is None, reason=UNREACHABLE)
+def test_nor_is_anything_lost_in_the_journal_of_a_network_file_system(
+    record_property: Callable[[str, object], None],
+) -> None:
+    seed = commit()
+    outcome = try_all(lambda counts: sample(counts, 12, seed), network=True)
+    record_property("report", f"crash matrix, on a network file system (seed {seed})\n" + "\n".join(outcome.lines))
+    assert not outcome.losses, "\n".join((f"seed {seed}", *outcome.lines))
+
+
+@pytest.mark.skipif(library() is None, reason=UNREACHABLE)
+def test_that_journal_is_no_wal(tmp_path: Path) -> None:
+    with Provider(Worker(), repeat_last=True) as provider, Forker() as forker:
+        place = msgspec.structs.replace(order_in(tmp_path / "place", provider), network=True)
+        assert forker.obey(place).status == 0
+        found = database_file(Path(place.home), Path(place.project))
+        with closing(sqlite3.connect(f"file:{found}?mode=ro", uri=True)) as db:
+            assert db.execute("PRAGMA journal_mode").fetchone() != ("wal",)
 
 
 def doctored(path: Sequence[Entry]) -> Iterator[list[Entry]]:

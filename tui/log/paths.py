@@ -27,6 +27,8 @@ __all__ = [
     "tighten",
 ]
 
+MOUNTS = Path("/proc/self/mounts")
+"""Linux' table of mounts."""
 _NETWORK = frozenset(
     [
         "nfs",
@@ -177,9 +179,8 @@ def _mount(line: str) -> tuple[str, str]:
 
 
 def _mounts() -> str:
-    table = Path("/proc/self/mounts")
-    if table.exists():
-        return read_mounts(table)
+    if MOUNTS.exists():
+        return read_mounts(MOUNTS)
     try:
         done = subprocess.run(["/sbin/mount"], capture_output=True, timeout=2, check=False)
     except (OSError, subprocess.TimeoutExpired):
