@@ -21,8 +21,10 @@ ROUNDS = 8
 """Times a person says go on before a run counts as stuck."""
 
 
-def _dispatched(agent: Agent) -> int:
-    return sum(isinstance(entry.body, Prompt) and entry.body.origin == "dispatch" for entry in agent.branch)
+async def _dispatched(agent: Agent) -> int:
+    """Return how many items the log says were given; memory holds only what is not behind a checkpoint."""
+    path = await agent.journal.log.page(limit=100_000)
+    return sum(isinstance(entry.body, Prompt) and entry.body.origin == "dispatch" for entry in path)
 
 
 async def _say_on(agent: Agent, driver: RunDriver) -> None:
@@ -54,9 +56,9 @@ async def act(order: Order, breaker: Breaker) -> Report:
     async with open_session(given) as agent:
         driver = driver_of(agent)
         assert driver is not None
-        before = _dispatched(agent)
+        before = await _dispatched(agent)
         await agent.settled()
-        assert _dispatched(agent) == before, "a restart gives nothing to the agent by itself"
+        assert await _dispatched(agent) == before, "a restart gives nothing to the agent by itself"
         for _ in range(ROUNDS):
             if driver.book.run is not None and driver.book.run.state.over:
                 break
