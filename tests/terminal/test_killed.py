@@ -8,7 +8,9 @@ import resource
 import shlex
 import shutil
 import signal
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,35 @@ def test_after_a_kill_one_line_says_what_ran_and_two_keys_lead_on(tmux: Tmux, tm
     tmux.until(lambda screen: "answered" in screen and "F6 review" not in screen)
     tmux.press("C-d")
     tmux.until("Continue with: clew -r")
+
+
+def stored_draft(home: Path) -> str:
+    """Return the draft as the log has it at this moment."""
+    for path in home.rglob("log.sqlite"):
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+            row = db.execute("SELECT data FROM scratch WHERE name='draft'").fetchone()
+            return bytes(row[0]).decode() if row else ""
+    return ""
+
+
+def test_draft_queue_and_earlier_prompts_come_back_after_a_kill(tmux: Tmux, tmp_path: Path, isolated: Path) -> None:
+    process = run_a_command(tmux, tmp_path / "project")
+    tmux.type("after that, this")
+    tmux.press("C-t")
+    tmux.until(lambda screen: screen.count("after that, this") == 1 and "❯ after" not in screen)
+    tmux.type("half a dra")
+    tmux.until(lambda _screen: stored_draft(isolated) == "half a dra")
+    os.kill(process, signal.SIGKILL)
+    tmux.until("illed")
+    tmux.type(f"reset; clear; {shlex.join(CLEW)} -c\n")
+    tmux.until("F6 review")
+    tmux.until("❯ half a dra")
+    tmux.until("after that, this")
+    tmux.press("C-c")
+    tmux.press("Up")
+    tmux.until("❯ after that, this")
+    tmux.press("Up")
+    tmux.until(f"❯ run `{COMMAND}`")
 
 
 def test_print_mode_says_it_on_stderr(tmux: Tmux, tmp_path: Path) -> None:
