@@ -120,8 +120,7 @@ class ClewApp(AttentiveApp, inherit_bindings=False):
 
     def _start(self) -> None:
         garbage.release()
-        if self.options.history is not None:
-            self.main.editor.recall = read_history(self.options.history())
+        _recall(self)
         for notice in self._notices:
             self.main.note(notice)
         self.watch_theme_files()
@@ -140,6 +139,7 @@ class ClewApp(AttentiveApp, inherit_bindings=False):
         with anyio.CancelScope() as self._scope:
             told = await ask_moved(self, options)
             if told:
+                _recall(self)
                 self.main.note(told)
         going_on: SessionOptions | None = options
         while going_on is not None and not self._leaving:
@@ -370,6 +370,12 @@ class ClewApp(AttentiveApp, inherit_bindings=False):
         """Close without Textual's traceback: it prints local variables, and those may be keys or private words."""
         self.failure = self._exception
         self._close_messages_no_wait()
+
+
+def _recall(app: ClewApp) -> None:
+    """Read the earlier prompts of this directory."""
+    if app.options.history is not None:
+        app.main.editor.recall = read_history(app.options.history())
 
 
 def _late_options(make: Callable[[], SessionOptions]) -> SessionOptions:

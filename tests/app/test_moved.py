@@ -17,6 +17,7 @@ from tui.models.factory import ModelChoice
 from tui.resources import themes_folder
 from tui.screens.options import AppOptions
 from tui.screens.pages import PickPage
+from tui.widgets.recall import history_file, remember
 
 pytestmark = pytest.mark.anyio
 
@@ -27,6 +28,7 @@ async def renamed(tmp_path: Path) -> str:
     async with await Store.open(tmp_path / "home", tmp_path / "old") as store:
         session = await store.create(cwd=tmp_path, first=[prompt("the blue heron")])
         await session.close()
+    remember(history_file(tmp_path / "home", tmp_path / "old"), "the blue heron")
     (tmp_path / "old").rename(tmp_path / "project")
     return session.id
 
@@ -43,6 +45,7 @@ def app_of(tmp_path: Path) -> ClewApp:
             version="1",
             theme_folders=(themes_folder(),),
             environ=ENVIRON,
+            history=lambda: history_file(tmp_path / "home", project),
         )
     )
 
@@ -56,6 +59,7 @@ async def test_the_sessions_follow_when_told_and_only_then(tmp_path: Path, answe
         assert app.main.link is None, "nothing is opened before the answer"
         await pilot.press(*(["down", "enter"] if answer == "yes" else [answer]))
         await until(pilot, lambda: app.main.link is not None, "the session")
+        assert app.main.editor.recall.items == (("the blue heron",) if answer == "yes" else ())
         here, _ = await Shelf(tmp_path / "home", tmp_path / "project").page()
         assert [info.id for info in here] == ([session] if answer == "yes" else [])
         app.leave()

@@ -92,7 +92,10 @@ def rebind(home: Path, old: Path, here: Path) -> int:
     target, place = project_folder(home, here), database_file(home, here)
     file = _file_of(home, old)
     if _in_use(place):
-        raise RebindRefused(f"{here} has sessions of its own; they are never mixed with those of {old}.")
+        raise RebindRefused(
+            f"{here} has sessions of its own; they are never mixed with those of {old}, which stay as they are. "
+            "`clew export ID --format jsonl` and `clew import FILE` bring a single one here."
+        )
     if not is_gone(old) and real_project(old) != here:
         raise RebindRefused(f"{old} is still there, so its sessions stay with it. Nothing was changed.")
     _close(file, old)
