@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.log.kit import Clock, note, prompt
+from tests.log.kit import Clock, note, prompt, raw
+from tui.agent.shelf import Shelf
 from tui.log import AmbiguousSession, SessionNotFound, Store, find_session, rebuild
 from tui.log.paths import catalogue_file
 
@@ -74,3 +75,19 @@ async def test_it_can_be_written_anew(tmp_path: Path) -> None:
     catalogue_file(tmp_path).unlink()
     assert await rebuild(tmp_path) == (2, ())
     assert (await find_session(tmp_path, one)).session == one
+
+
+async def test_a_list_of_sessions_reads_none_of_them(tmp_path: Path) -> None:
+    """What it shows stands in rows of its own: with every entry gone it is the same to the letter."""
+    async with await Store.open(tmp_path, tmp_path / "one", clock=Clock()) as store:
+        for number in range(120):
+            session = await store.create(cwd=tmp_path, first=[prompt(f"words {number}"), note("more")])
+            await session.close()
+        path = store.path
+    shelf = Shelf(tmp_path, tmp_path / "one")
+    before = await shelf.page()
+    assert (before[0][0].title, before[0][0].state != "") == ("words 119", True)
+    with raw(path) as db:
+        db.execute("UPDATE entry SET body=x'00'")
+        db.execute("DELETE FROM node")
+    assert await shelf.page() == before
