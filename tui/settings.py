@@ -8,7 +8,7 @@ another model, address or approval mode in its place would be worse than not sta
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias, cast
 from urllib.parse import urlsplit
@@ -193,6 +193,12 @@ class Layer(msgspec.Struct, frozen=True):
     explicit: bool = False
 
 
+_NO_SETTINGS = frozenset(
+    ["CLEW_API_KEY", "CLEW_ASCII", "CLEW_CALL", "CLEW_CYCLES", "CLEW_FRAME", "CLEW_HOME", "CLEW_REDUCED_MOTION"]
+)
+"""Variables of clew and of its tests that are no settings."""
+
+
 def places(environ: Mapping[str, str]) -> Places:
     """Return where this user's data and settings are. Raises `SettingsError`."""
     home = environ.get("CLEW_HOME")
@@ -360,8 +366,24 @@ def environment_layer(environ: Mapping[str, str]) -> Layer:
     """Return what the environment sets; an empty variable sets nothing. Raises `SettingsError`."""
     given = ((key, environ.get(key.env, "")) for key in KEYS)
     return Layer(
-        values={key.name: _check(key, value, "Environment", key.env) for key, value in given if value}, explicit=True
+        values={key.name: _check(key, value, "Environment", key.env) for key, value in given if value},
+        notices=_strangers(environ),
+        explicit=True,
     )
+
+
+def _strangers(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return a notice for each variable that looks like one of clew's and is none."""
+    known = {key.env for key in KEYS} | _NO_SETTINGS
+    strange = sorted(name for name in environ if name.startswith("CLEW_") and name not in known)
+    return tuple(f"Environment: {_shown(name)} is unknown and ignored.{_meant(name, known)}" for name in strange)
+
+
+def _meant(name: str, known: Collection[str]) -> str:
+    from difflib import get_close_matches  # only where something is wrong
+
+    near = get_close_matches(name, known, 1, 0.8)
+    return f" Is {near[0]} meant?" if near else ""
 
 
 def read_limited(path: Path) -> bytes | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cli.support import ROOT
 from tui.settings import (
     KEYS,
     Key,
@@ -138,6 +140,23 @@ def test_flags_win_over_environment_over_project_over_user() -> None:
 
 def test_an_empty_variable_sets_nothing() -> None:
     assert environment_layer({key.env: "" for key in KEYS}).values == {}
+
+
+def test_an_unknown_variable_is_reported_with_what_it_may_mean() -> None:
+    layer = environment_layer({"CLEW_WINDWO": "8000", "CLEW_XYZZY": "1", "CLEW_HOME": "/x", "CLEWX": "1"})
+    assert layer.values == {}
+    assert layer.notices == (
+        'Environment: "CLEW_WINDWO" is unknown and ignored. Is CLEW_WINDOW meant?',
+        'Environment: "CLEW_XYZZY" is unknown and ignored.',
+    )
+
+
+def test_every_variable_of_the_program_is_known() -> None:
+    names = {
+        name for path in (ROOT / "tui").rglob("*.py") for name in re.findall(r'"(CLEW_[A-Z_]+)"', path.read_text())
+    }
+    assert names
+    assert environment_layer(dict.fromkeys(names, "")).notices == ()
 
 
 def test_an_unknown_key_is_reported_with_its_file_and_ignored() -> None:
