@@ -71,7 +71,7 @@ async def test_a_run_is_done_item_by_item_and_its_strip_says_so(tmp_path: Path) 
         run = strip(here).run
         assert run is not None
         assert (run.title, run.done, run.total) == ("Shop", 2, 2)
-        assert "Shop 2/2" in strip(here).render().plain
+        await until(here.pilot, lambda: "Shop 2/2" in strip(here).render().plain, "the strip at the end")
         await here.say("/run")
         await page_ready(here.pilot, BoardPage)
         await here.pilot.press("escape")
@@ -210,8 +210,8 @@ async def test_a_blocked_run_of_before_is_answered_without_a_resume_first(tmp_pa
         await until(here.pilot, lambda: status(here) == "blocked", "the block")
     (tmp_path / "project" / "made").write_text("")
     async with room(tmp_path, runs=True, newest=True) as here:
-        await until(here.pilot, lambda: status(here) == "blocked", "the strip")
-        assert "/run retry or skip" in strip(here).render().plain
+        await until(here.pilot, lambda: status(here) == "blocked", "the state")
+        await until(here.pilot, lambda: "/run retry or skip" in strip(here).render().plain, "the strip")
         await here.use(ready("3"), end, ready("4"), end)
         await here.say("/run retry")
         await until(here.pilot, lambda: status(here) == "complete", "the end")

@@ -200,7 +200,7 @@ def test_thresholds_that_leave_no_room_are_said_once(tmp_path: Path) -> None:
 
 def test_a_plan_that_cannot_be_used_is_told_line_by_line(tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text('title = 3\nitem = "x"\n')
-    done = clew("run", "plan.toml", cwd=tmp_path)
+    done = clew("run", "plan.toml", "--headless", cwd=tmp_path)
     first, *problems = done.stderr.decode().splitlines()
     assert (done.returncode, first) == (2, "clew: The plan cannot be used, and nothing was begun:")
     assert problems
