@@ -12,8 +12,8 @@ import pytest
 
 from tests.faults.checks import Left, check_all
 from tests.faults.forker import Forker, order_in
-from tests.faults.matrix import LEAST, read_path, sample
-from tests.faults.orders import KINDS
+from tests.faults.matrix import LEAST, Trial, read_path, sample
+from tests.faults.orders import KINDS, Point
 from tests.faults.report import commit, try_all
 from tests.faults.scenario import RAN, Worker, said
 from tests.faults.vfs import library
@@ -45,6 +45,14 @@ def test_nor_is_anything_lost_in_the_journal_of_a_network_file_system(
     outcome = try_all(lambda counts: sample(counts, 12, seed), network=True)
     record_property("report", f"crash matrix, on a network file system (seed {seed})\n" + "\n".join(outcome.lines))
     assert not outcome.losses, "\n".join((f"seed {seed}", *outcome.lines))
+
+
+@pytest.mark.skipif(library() is None, reason=UNREACHABLE)
+def test_a_write_that_was_cut_off_is_rolled_back_for_who_only_looks() -> None:
+    """A journal that is left holds the pages as they were: whoever reads without writing needs them too."""
+    places = [Trial((Point("ioerr", at),)) for at in range(225, 240, 3)]
+    outcome = try_all(lambda _counts: places, network=True)
+    assert not outcome.losses, "\n".join(outcome.lines)
 
 
 @pytest.mark.skipif(library() is None, reason=UNREACHABLE)

@@ -343,8 +343,9 @@ def _view(path: Path, why: str) -> Database:
 
 def _views(path: Path) -> Iterator[tuple[str, Path | None]]:
     yield _uri(path, "mode=ro"), None
-    wal = path.with_name(path.name + "-wal")
-    if not wal.exists() or wal.stat().st_size == 0:
+    # What a journal holds belongs to it: the last commits of a WAL, or the pages that a write cut off has changed.
+    beside = [path.with_name(f"{path.name}-{kind}") for kind in ("wal", "journal")]
+    if not any(file.exists() and file.stat().st_size for file in beside):
         yield _uri(path, "mode=ro&immutable=1"), None
         return
     folder = copy_database(path)
